@@ -1,0 +1,70 @@
+"""FedRand (arXiv 2503.07216, Algorithms 1-2): each client shares a random LoRA factor and keeps the other to itself."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fedrand.aggregation import Average
+from fedrand.params import Keys
+from fedrand.strategy import Split, Strategy, Turn
+
+
+@dataclass(frozen=True)
+class RandomFactor:
+    """a_k = 1{u < rho}: A is drawn with probability rho, else B; once for the client, or once per layer."""
+
+    rho: float = 0.5
+    draw: Literal["client", "layer"] = "client"
+    first: Literal["server", "fresh"] = "server"
+    round0: Literal["shared", "independent"] = "shared"
+    past: bool = True
+
+    def split(self, keys: Keys, turn: Turn, rng: np.random.Generator) -> Split:
+        shared = self._drawn(keys, rng)
+        private = keys - shared
+        independent = turn.round == 0 and self.round0 == "independent"  # Alg. 2 taken literally
+        own_start = turn.first and turn.round > 0 and self.first == "fresh"
+        return Split(
+            shared,
+            private,
+            from_server=private if turn.first or not self.past else frozenset(),
+            fresh=keys if independent else private if own_start else frozenset(),
+        )
+
+    def _drawn(self, keys: Keys, rng: np.random.Generator) -> Keys:
+        layers = sorted({key.layer for key in keys})
+        draws = rng.random(len(layers)) if self.draw == "layer" else np.full(len(layers), rng.random())
+        factor = {layer: "A" if u < self.rho else "B" for layer, u in zip(layers, draws, strict=True)}
+        return frozenset(key for key in keys if key.factor == factor[key.layer])
+
+    def fault(self, keys: Keys, sent: Keys) -> str | None:
+        layers = {key.layer for key in keys}
+        if extra := {layer for layer in layers if sum(key.layer == layer for key in sent) > 1}:
+            return f"both factors of {min(extra)}; a client sends one"
+        if missing := layers - {key.layer for key in sent}:
+            return f"neither factor of {min(missing)}"
+        if self.draw == "client" and len({key.factor for key in sent}) > 1:
+            return "A of some layers and B of others; one draw holds for all layers"
+        return None
+
+
+def fedrand(
+    rho: float = 0.5,
+    draw: Literal["client", "layer"] = "client",
+    first: Literal["server", "fresh"] = "server",
+    round0: Literal["shared", "independent"] = "shared",
+    normalize: bool = True,
+    past: bool = True,
+    download: Literal["both", "drawn"] = "both",
+) -> Strategy:
+    """The paper's method and its ablations.
+
+    rho: probability of drawing A, in [0, 1]. draw: one draw for all layers, or one "layer" by layer. first: where the
+    private half of a client first met after round 0 starts. round0: one A_0 for all, or each client's own
+    ("independent"). normalize=False drops alpha and beta of eq. 8-10. past=False starts both halves at the server's
+    ("w/o past parameters"). download: the server sends "both" halves, or only the one "drawn".
+    """
+    if not 0.0 <= rho <= 1.0:
+        raise ValueError(f"rho is {rho}; it is a probability, choose one from 0 to 1")
+    return Strategy("fedrand", RandomFactor(rho, draw, first, round0, past), Average(normalize), download=download)

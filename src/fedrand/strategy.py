@@ -1,0 +1,71 @@
+"""A strategy says which tensors travel: four independent answers, no subclass per method."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from fedrand.aggregation import Aggregation, Average
+from fedrand.messages import ServerState, Upload
+from fedrand.params import Keys
+from fedrand.release import AsTrained, Release
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One client's place in the run: the round, and whether it has never trained before."""
+
+    round: int
+    first: bool
+
+
+@dataclass(frozen=True)
+class Split:
+    """One client's keys in one round; `shared`, `private` and `frozen` part all of them.
+
+    A shared key starts at the server's value. A private or frozen key starts at the client's own last value,
+    unless it is in `from_server` (the server's value) or in `fresh` (a new initial value of the client's own);
+    `fresh` holds for shared keys too.
+    """
+
+    shared: Keys
+    private: Keys = frozenset()
+    frozen: Keys = frozenset()
+    from_server: Keys = frozenset()
+    fresh: Keys = frozenset()
+
+    @property
+    def trained(self) -> Keys:
+        return self.shared | self.private
+
+    @property
+    def needed(self) -> Keys:
+        """The keys whose server value this client will use."""
+        return (self.shared | self.from_server) - self.fresh
+
+
+class Sharing(Protocol):
+    """Which keys a client shares in a round, and which sets of keys a server may be sent."""
+
+    def split(self, keys: Keys, turn: Turn, rng: np.random.Generator) -> Split: ...
+
+    def fault(self, keys: Keys, sent: Keys) -> str | None:
+        """Why `sent` is no set of keys that a client of this strategy can send; None when it is one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """sharing: which keys travel; aggregation: how uploads become the next server state; release: what an upload
+    passes before it leaves the client; download: "both" halves, or only the ones "drawn"; proximal: FedProx's mu."""
+
+    name: str
+    sharing: Sharing
+    aggregation: Aggregation = field(default_factory=Average)
+    release: Release = field(default_factory=AsTrained)
+    download: str = "both"
+    proximal: float = 0.0
+
+    def step(self, server: ServerState, uploads: Sequence[Upload]) -> ServerState:
+        return self.aggregation.step(server, uploads)

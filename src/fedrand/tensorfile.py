@@ -1,0 +1,71 @@
+"""Tensors as safetensors bytes with a text header, and files that are whole or not there."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from fedrand.params import Key, Params
+
+
+class TensorFileError(ValueError):
+    """Bytes that are not a whole safetensors file."""
+
+
+def to_bytes(params: Params, header: Mapping[str, object]) -> bytes:
+    """Serialise tensors (any float dtype, any shape) named LAYER.FACTOR with a header of short texts."""
+    tensors = {str(key): np.ascontiguousarray(params[key]) for key in sorted(params)}
+    return save(tensors, metadata={name: str(value) for name, value in sorted(header.items())})
+
+
+def from_bytes(data: bytes, source: str = "message") -> tuple[dict[Key, NDArray[np.floating]], dict[str, str]]:
+    """Inverse of `to_bytes`: (tensors, header). TensorFileError names `source` when the bytes are cut or altered."""
+    try:
+        tensors = load(data)
+        length = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        return {Key.parse(name): value for name, value in tensors.items()}, header
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise TensorFileError(f"{source} is not a whole tensor file ({error}); delete it or restore it") from error
+
+
+def write_atomic(path: Path, data: bytes | str, *, private: bool = False) -> None:
+    """Write to a temporary name beside `path`, fsync, rename: a reader sees the old file or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_tensors(path: Path) -> tuple[dict[Key, NDArray[np.floating]], dict[str, str]]:
+    """(tensors, header) of a file that `write_tensors` made."""
+    return from_bytes(path.read_bytes(), str(path))
+
+
+def write_tensors(path: Path, params: Params, header: Mapping[str, object], *, private: bool = False) -> None:
+    """Write tensors and header as one atomic safetensors file, mode 0600 when private."""
+    write_atomic(path, to_bytes(params, header), private=private)
