@@ -32,8 +32,8 @@ class Average:
             if not senders:
                 continue
             weight = sum(upload.num_examples for upload in senders) if self.normalize else everyone
-            mean = np.zeros(old.shape, np.float64)
+            total = np.zeros(old.shape, np.float64)
             for upload in senders:
-                mean += upload.params[key].astype(np.float64) * (upload.num_examples / weight)
-            params[key] = mean.astype(old.dtype)
+                total += upload.params[key].astype(np.float64) * upload.num_examples
+            params[key] = (total / weight).astype(old.dtype)
         return replace(server, round=server.round + 1, params=params)

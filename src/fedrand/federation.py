@@ -27,7 +27,7 @@ class Shelf(Protocol):
 class Memory:
     """A shelf in RAM; like the one on disk it keeps each client's last two states, so that a round can be repeated."""
 
-    states: dict[str, tuple[ClientState, ...]] = field(default_factory=dict)
+    states: dict[str, tuple[ClientState, ...]] = field(default_factory=dict[str, tuple[ClientState, ...]])
 
     def load(self, client: str, round: int) -> ClientState:
         earlier = [state for state in self.states.get(client, ()) if state.rounds[-1] < round]
@@ -87,6 +87,7 @@ class Federation:
     def _round(self, server: ServerState, shelf: Shelf) -> Round:
         """One round; repeated once with other clients when fewer than `min_clients` uploads were usable."""
         begun = time.perf_counter()
+        admitted: list[Upload] = []
         refused: list[Refused] = []
         for attempt in range(2):
             selected = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fedrand.params import Params
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrand.params import Key, Params
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,7 @@ class Upload:
     round: int
     params: Params
     num_examples: int
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,12 @@ class ServerState:
 
     round: int
     params: Params
-    memory: Mapping[str, Params] = field(default_factory=dict)
+    memory: Mapping[str, Params] = field(default_factory=dict[str, Params])
 
 
 @dataclass(frozen=True)
 class ClientState:
     """A client's whole last adapter (empty before its first round) and the rounds it took part in."""
 
-    local: Params = field(default_factory=dict)
+    local: Params = field(default_factory=dict[Key, NDArray[np.floating]])
     rounds: tuple[int, ...] = ()

@@ -18,7 +18,7 @@ class Trained:
     params: Params
     num_examples: int
     steps: int
-    metrics: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 class ClientError(ValueError):
@@ -70,9 +70,10 @@ def client_round(
     start = _start(split, state, download, learner, fresh)
     trained = learner.train(start, split.trained, order, strategy.proximal)
     _check(trained, start, keys)
-    before, after = select(start, split.shared), select(trained.params, split.shared)
+    local = copied(trained.params)  # a learner may hand back views into the vector that it trains the next client in
+    before, after = select(start, split.shared), select(local, split.shared)
     upload = Upload(client, round, strategy.release.apply(before, after, noise), trained.num_examples, trained.metrics)
-    return Outcome(upload, ClientState(trained.params, (*state.rounds, round)), split, download.params)
+    return Outcome(upload, ClientState(local, (*state.rounds, round)), split, download.params)
 
 
 def _start(split: Split, state: ClientState, download: Download, learner: Learner, rng: np.random.Generator) -> Params:

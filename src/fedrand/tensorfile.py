@@ -1,5 +1,6 @@
 """Tensors as safetensors bytes with a text header, and files that are whole or not there."""
 
+import hashlib
 import json
 import os
 import secrets
@@ -14,25 +15,54 @@ from safetensors.numpy import load, save
 from fedrand.params import Key, Params
 
 
+CHECKSUM = "sha256"  # header entry: digest of the other entries and of every tensor
+
+
 class TensorFileError(ValueError):
-    """Bytes that are not a whole safetensors file."""
+    """Bytes that are not a whole safetensors file, or not the ones that were written."""
 
 
 def to_bytes(params: Params, header: Mapping[str, object]) -> bytes:
     """Serialise tensors (any float dtype, any shape) named LAYER.FACTOR with a header of short texts."""
-    tensors = {str(key): np.ascontiguousarray(params[key]) for key in sorted(params)}
-    return save(tensors, metadata={name: str(value) for name, value in sorted(header.items())})
+    tensors = {str(key): np.asarray(params[key], order="C") for key in sorted(params)}
+    texts = {name: str(value) for name, value in header.items()}
+    return _ordered(save(tensors, metadata={**texts, CHECKSUM: _digest(tensors, texts)}))
 
 
 def from_bytes(data: bytes, source: str = "message") -> tuple[dict[Key, NDArray[np.floating]], dict[str, str]]:
     """Inverse of `to_bytes`: (tensors, header). TensorFileError names `source` when the bytes are cut or altered."""
     try:
         tensors = load(data)
-        length = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-        return {Key.parse(name): value for name, value in tensors.items()}, header
+        header = _head(data)[0].get("__metadata__", {})
+        params = {Key.parse(name): value for name, value in tensors.items()}
     except (SafetensorError, ValueError, KeyError) as error:
         raise TensorFileError(f"{source} is not a whole tensor file ({error}); delete it or restore it") from error
+    if header.pop(CHECKSUM, None) != _digest(tensors, header):
+        raise TensorFileError(f"{source} was altered: its checksum does not fit; delete it or restore it")
+    return params, header
+
+
+def _head(data: bytes) -> tuple[dict[str, dict[str, str]], int]:
+    """A safetensors file's own JSON, and where its tensors begin: 8 bytes of length, JSON, tensors."""
+    begin = 8 + int.from_bytes(data[:8], "little")
+    return json.loads(data[8:begin]), begin
+
+
+def _ordered(data: bytes) -> bytes:
+    """The same file with its header entries sorted: safetensors writes them in an order that changes from call to call."""
+    head, begin = _head(data)
+    text = json.dumps({**head, "__metadata__": dict(sorted(head["__metadata__"].items()))}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors stay aligned to 8 bytes, as the format asks
+    return len(text).to_bytes(8, "little") + text + data[begin:]
+
+
+def _digest(tensors: Mapping[str, NDArray[np.floating]], header: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name} {value.dtype} {value.shape} ".encode())
+        digest.update(value.tobytes())
+    return digest.hexdigest()
 
 
 def write_atomic(path: Path, data: bytes | str, *, private: bool = False) -> None:

@@ -1,0 +1,44 @@
+"""Encoded examples side by side: embeddings padded on the right, and where the logits of their answers come from."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fedrand.models.encoding import Encoded
+from fedrand.models.features import ImageFeatures
+from fedrand.models.runtime import torch
+from fedrand.models.vlm import VisionLanguageModel
+
+
+class Batch(NamedTuple):
+    """embeds [B, T, H]; `places` [N] index the B * T positions whose next token is an answer token, in the order of the
+    examples; `targets` [N] are those tokens; `counts` [B] says how many each example has."""
+
+    embeds: torch.Tensor
+    places: torch.Tensor
+    targets: torch.Tensor
+    counts: tuple[int, ...]
+
+
+def collate(vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence[Encoded]) -> Batch:
+    """One batch of examples, with or without image, with or without answer."""
+    width = max(map(len, encoded))
+    ids = np.full((len(encoded), width), vlm.pad, np.int64)
+    for row, one in zip(ids, encoded, strict=True):
+        row[: len(one)] = one.input_ids
+    places = [np.arange(i * width + e.answer_start - 1, i * width + len(e) - 1) for i, e in enumerate(encoded)]
+    targets = [one.input_ids[one.answer_start :] for one in encoded]
+    images = features([one.image for one in encoded if one.image is not None])
+    return Batch(
+        vlm.embed(torch.from_numpy(ids).to(vlm.device), images),
+        torch.from_numpy(np.concatenate(places)).to(vlm.device),
+        torch.from_numpy(np.concatenate(targets)).to(vlm.device),
+        tuple(len(target) for target in targets),
+    )
+
+
+def answer_hidden(vlm: VisionLanguageModel, batch: Batch) -> torch.Tensor:
+    """Hidden states [N, H] at the answers' positions: the only ones the head is run on."""
+    hidden = vlm.decode(batch.embeds)
+    return hidden.view(-1, hidden.shape[-1]).index_select(0, batch.places)

@@ -1,0 +1,188 @@
+"""The command line: a sentence per command, one line per error, and an exit status that says which kind it was.
+
+0 done; 1 failed while running; 2 wrong input; 130 interrupted. Nothing heavy is imported before a command needs it.
+"""
+
+import argparse
+import errno
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fedrand import __version__
+from fedrand.errors import InputError, RunError
+from fedrand.federation import TooFewClients
+from fedrand.progress import Progress, for_terminal
+
+Command = Callable[[argparse.Namespace, Progress], Any]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        with for_terminal(quiet=args.quiet, as_json=args.json) as progress:
+            found = args.command(args, progress)
+        if args.json:
+            print(json.dumps({"event": "result", "result": found}, default=str))
+        return 0
+    except _EXPECTED as error:
+        if args.debug:
+            raise
+        status = next(code for kind, code in _STATUS.items() if isinstance(error, kind))
+        return _fail(args, status, _sentence(error, args, status))
+
+
+_STATUS = {KeyboardInterrupt: 130, InputError: 2, TooFewClients: 1, RunError: 1, OSError: 1}
+_EXPECTED = tuple(_STATUS)
+
+
+def _fail(args: argparse.Namespace, status: int, text: str) -> int:
+    if args.json:
+        print(json.dumps({"event": "error", "status": status, "text": text}))
+    print(f"fedrand: {text}", file=sys.stderr)
+    return status
+
+
+def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> str:
+    """The error in one line; where a run can go on, with the command that does it."""
+    run = getattr(args, "out", None) or getattr(args, "run", None)
+    remedy = f"; go on with: fedrand {args.again.format(run)}" if status != 2 and run and args.again else ""
+    if isinstance(error, KeyboardInterrupt):
+        return f"interrupted{remedy}"
+    if isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        place = f" ({error.filename})" if error.filename else f" ({run})" if run else ""
+        return f"{'no space left on the disk' if full else error.strerror or error}{place}{remedy}"
+    return " ".join(str(error).split()) + remedy
+
+
+def _run(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.recipe import load_recipe
+
+    recipe = load_recipe(args.recipe, args.set)
+    args.out = args.out or Path("runs") / Path(args.recipe).stem
+    from fedrand.run import run
+
+    results = run(recipe, args.out, progress)
+    _show_results(results, args, args.out)
+    return results
+
+
+def _resume(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.run import resume
+
+    results = resume(args.run, progress)
+    _show_results(results, args, args.run)
+    return results
+
+
+def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) -> None:
+    from fedrand.report.terminal import run_table, show
+
+    if not (args.quiet or args.json):
+        show(run_table(results))
+        print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    fedrand audit {run}")
+
+
+def _audit(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.audit.run import audit
+    from fedrand.report.terminal import audit_table, show
+
+    found = audit(args.run, progress)
+    if not (args.quiet or args.json):
+        show(audit_table(found))
+        print(f"audit: {args.run}/audit.json\nnext:  fedrand report {args.run}")
+    return found
+
+
+def _compare(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.report.compare import compare
+    from fedrand.report.terminal import comparison_table, show
+
+    found = compare(args.runs, args.out)
+    if not (args.quiet or args.json):
+        show(comparison_table(found))
+        for warning in found.warnings:
+            print(f"note: {warning}")
+    return {"columns": found.columns, "rows": found.rows, "warnings": found.warnings}
+
+
+def _report(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.report.page import write_page
+
+    page = write_page(args.run)
+    progress.say(f"report: {page}")
+    return {"page": str(page)}
+
+
+def _doctor(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.doctor import examine
+    from fedrand.recipe import load_recipe
+
+    return examine(load_recipe(args.recipe, args.set), progress)
+
+
+def _export(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.export import export_adapter, merge
+
+    target = args.merge or args.adapter
+    (merge if args.merge else export_adapter)(args.run, target)
+    progress.say(f"written: {target}")
+    return {"written": str(target)}
+
+
+def _demo(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.demo import demo
+
+    return demo(args.out, progress)
+
+
+class _OneLine(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _OneLine("fedrand", description="Federated LoRA fine-tuning of vision-language models, and what it leaks.")
+    parser.add_argument("--version", action="version", version=f"fedrand {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_OneLine)
+
+    def command(name: str, function: Command, text: str, again: str = "") -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=text, description=text)
+        shown = made.add_mutually_exclusive_group()
+        shown.add_argument("--quiet", action="store_true", help="print errors only")
+        shown.add_argument("--json", action="store_true", help="progress and the result as JSON lines")
+        made.add_argument("--debug", action="store_true", help="show where an error came from")
+        made.set_defaults(command=function, again=again)
+        return made
+
+    demo = command("demo", _demo, "FedRand beside FedAvg: train, measure, audit, report; offline", "demo --out {}")
+    demo.add_argument("--out", type=Path, default=Path("runs/demo"), help="folder of the two runs (runs/demo)")
+    for name, function, text in (
+        ("run", _run, "one federated run"),
+        ("doctor", _doctor, "check a recipe before it is run: data, model, labels, memory, time"),
+    ):
+        made = command(name, function, text, "resume {}" if name == "run" else "")
+        made.add_argument("recipe", metavar="RECIPE", help="a file, or the name of a shipped recipe such as emoji")
+        made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as strategy.rho=0.7")
+        if name == "run":
+            made.add_argument("--out", type=Path, help="the run's new folder (runs/NAME)")
+    for name, function, text, again in (
+        ("resume", _resume, "go on with a run that was stopped", "resume {}"),
+        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {}"),
+        ("report", _report, "one HTML page about a run", "report {}"),
+        ("export", _export, "a run's adapter, or its merged model", ""),
+    ):
+        made = command(name, function, text, again)
+        made.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        if name == "export":
+            target = made.add_mutually_exclusive_group(required=True)
+            target.add_argument("--adapter", type=Path, metavar="OUT", help="PEFT's two files")
+            target.add_argument("--merge", type=Path, metavar="OUT", help="a folder that plain transformers loads")
+    compare = command("compare", _compare, "utility against leakage against bytes, over several runs")
+    compare.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    compare.add_argument("--out", type=Path, help="folder for the plot and the table")
+    return parser

@@ -1,0 +1,121 @@
+"""Who holds what: examples dealt out to clients, groups whole, every example once.
+
+Each function returns an array of indices per client, ascending.
+"""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrand.data.example import DataError
+
+Partition = tuple[NDArray[np.intp], ...]
+
+
+def dirichlet(
+    labels: Sequence[str],
+    clients: int,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    groups: Sequence[str] | None = None,
+    min_size: int = 10,
+    max_tries: int = 1000,
+) -> Partition:
+    """FedML's rule: per label, shares p ~ Dir(alpha); a client that holds N / clients already gets none.
+
+    The whole draw is repeated until every client holds `min_size` examples; DataError after `max_tries`. A
+    group goes to one client whole, under its first example's label. Small alpha: skewed; large: even.
+    """
+    _check(labels, clients, alpha, min_size)
+    units, sizes = _units(groups if groups is not None else range(len(labels)))
+    classes = _classes(np.asarray(labels)[[unit[0] for unit in units]])
+    best = 0
+    for _ in range(max_tries):
+        holders = _draw(classes, sizes, clients, alpha, rng)
+        held = np.bincount(holders, weights=sizes, minlength=clients)
+        if held.min() >= min_size:
+            return _dealt(units, holders, clients)
+        best = max(best, int(held.min()))
+    raise DataError(
+        f"{max_tries} Dirichlet draws left some client below {min_size} examples (at best {best}); "
+        f"raise alpha (now {alpha:g}), take fewer clients (now {clients}), or lower min_size to {best}"
+    )
+
+
+def _draw(
+    classes: Sequence[NDArray[np.intp]],
+    sizes: NDArray[np.intp],
+    clients: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> NDArray[np.intp]:
+    """unit -> client, one attempt."""
+    holders = np.empty(len(sizes), dtype=np.intp)
+    held = np.zeros(clients)
+    for members in classes:
+        order = rng.permutation(members)
+        room = held < sizes.sum() / clients
+        shares = rng.dirichlet(np.full(clients, alpha)) * room
+        if shares.sum() == 0:  # a very small alpha may give all of p to clients that are full
+            shares = room.astype(float)
+        cuts = (np.cumsum(shares / shares.sum()) * len(order)).astype(int)[:-1]
+        for client, part in enumerate(np.split(order, cuts)):
+            holders[part] = client
+            held[client] += sizes[part].sum()
+    return holders
+
+
+def iid(groups: Sequence[str], clients: int, rng: np.random.Generator) -> Partition:
+    """Groups shuffled and dealt out evenly; `groups` names the group of each example."""
+    units, _ = _units(groups)
+    if not 1 <= clients <= len(units):
+        raise DataError(
+            f"{len(units)} groups cannot be dealt to {clients} clients; ask for 1 to {len(units)}"
+        )
+    holders = rng.permutation(np.arange(len(units)) % clients)
+    return _dealt(units, holders, clients)
+
+
+def by_client(names: Sequence[str]) -> Partition:
+    """As the data says: a client per distinct name, in alphabetical order."""
+    if missing := sum(not name for name in names):
+        raise DataError(f"{missing} of {len(names)} examples name no client; fill the column 'client'")
+    order, holders = np.unique(np.asarray(names), return_inverse=True)
+    return tuple(np.flatnonzero(holders == client) for client in range(len(order)))
+
+
+def _check(labels: Sequence[str], clients: int, alpha: float, min_size: int) -> None:
+    if missing := sum(not label for label in labels):
+        raise DataError(
+            f"{missing} of {len(labels)} examples have no label, which a Dirichlet partition needs; "
+            "fill the column 'label' or use partition = \"iid\""
+        )
+    if clients < 1:
+        raise DataError(f"cannot deal to {clients} clients; ask for 1 or more")
+    if not 0 < alpha < float("inf"):
+        raise DataError(f"alpha must be a finite number above 0, not {alpha}")
+    if clients * max(min_size, 1) > len(labels):
+        raise DataError(
+            f"{len(labels)} examples cannot give {clients} clients {min_size} each; take at most "
+            f"{len(labels) // max(min_size, 1)} clients or a min_size of at most {len(labels) // clients}"
+        )
+
+
+def _units(groups: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], NDArray[np.intp]]:
+    """The indices of each group, groups in order of first appearance; and how many."""
+    found: dict[Hashable, list[int]] = {}
+    for index, group in enumerate(groups):
+        found.setdefault(group, []).append(index)
+    units = [np.array(indices) for indices in found.values()]
+    return units, np.array([len(unit) for unit in units])
+
+
+def _classes(labels: NDArray[np.str_]) -> list[NDArray[np.intp]]:
+    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+
+
+def _dealt(units: list[NDArray[np.intp]], holders: NDArray[np.intp], clients: int) -> Partition:
+    own = [[unit for unit, holder in zip(units, holders, strict=True) if holder == c] for c in range(clients)]
+    return tuple(np.sort(np.concatenate(parts)) if parts else np.empty(0, np.intp) for parts in own)

@@ -1,0 +1,38 @@
+"""A run's adapter for others: in PEFT's form, or merged into its base model."""
+
+from pathlib import Path
+
+from fedrand.errors import InputError
+from fedrand.lora import save_merged, save_peft
+from fedrand.messages import ServerState
+from fedrand.models import load_model
+from fedrand.recipe import Recipe
+from fedrand.runfolder import RunFolder, RunFolderError
+
+
+def save_adapter(out: Path, recipe: Recipe, server: ServerState) -> None:
+    """PEFT's adapter_config.json and adapter_model.safetensors in the folder `out`."""
+    save_peft(out, server.params, recipe.adapter.rank, recipe.adapter.scale, recipe.model.name)
+
+
+def export_adapter(run: Path, out: Path) -> None:
+    """The server's adapter after the run's last whole round."""
+    folder = _trained(run, out)
+    save_adapter(out, folder.recipe, folder.server())
+
+
+def merge(run: Path, out: Path) -> None:
+    """The base model with the run's adapter in its weights: a folder that plain transformers loads."""
+    folder = _trained(run, out)
+    model = folder.recipe.model
+    vlm = load_model(model.name, revision=model.revision, dtype=model.dtype)
+    save_merged(out, vlm, folder.server().params, folder.recipe.adapter.scale)
+
+
+def _trained(run: Path, out: Path) -> RunFolder:
+    folder = RunFolder.open(run)
+    if not folder.begun or folder.server().round == 0:
+        raise RunFolderError(f"{run} has trained no round yet; go on with: fedrand resume {run}")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out} is there already; name another folder")
+    return folder

@@ -1,0 +1,49 @@
+"""Append-only text files whose lines belong to rounds; after a kill they are cut back to the last whole round."""
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedrand.tensorfile import write_atomic
+
+
+def json_round(line: str) -> int:
+    return int(json.loads(line)["round"])
+
+
+def csv_round(line: str) -> int:
+    return int(line.partition(",")[0])
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A line per thing that happened in a round; `header` is the first line of the file, if it has one."""
+
+    path: Path
+    round_of: Callable[[str], int]
+    header: str = ""
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Add whole lines; they are on the disk when this returns."""
+        begin = [self.header] if self.header and not self.path.exists() else []
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in (*begin, *lines)))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def read(self) -> list[str]:
+        """Every whole line after the header; a last line without its end is torn and left out."""
+        if not self.path.exists():
+            return []
+        text = self.path.read_bytes().decode("utf-8", errors="replace")  # a torn line may end inside a character
+        whole = text[: text.rfind("\n") + 1].splitlines()
+        return whole[1:] if self.header else whole
+
+    def cut(self, round: int) -> None:
+        """Drop what belongs to `round` or a later one, and a torn last line."""
+        if self.path.exists():
+            kept = [line for line in self.read() if self.round_of(line) < round]
+            begin = [self.header] if self.header else []
+            write_atomic(self.path, "".join(f"{line}\n" for line in (*begin, *kept)))

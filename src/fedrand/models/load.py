@@ -1,0 +1,93 @@
+"""Load a model by name: the one that ships with fedrand, a folder, or a hub id."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers.utils import logging as transformers_logging
+
+from fedrand.models.errors import ModelError
+from fedrand.models.probe import check_path, image_tokens
+from fedrand.models.runtime import torch
+from fedrand.models.vlm import VisionLanguageModel
+
+SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
+_BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
+
+
+def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
+    """A frozen model that was checked against its own forward pass. ModelError: one line, with what to do.
+
+    name: "tiny", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
+    """
+    place = _place(name)
+    options: dict[str, Any] = {"revision": revision} if revision else {}
+    if dtype not in DTYPES:
+        raise ModelError(f"unknown dtype '{dtype}'; choose from {', '.join(DTYPES)}")
+    where = _device(device)
+    with quiet(), _explained(name):
+        processor = AutoProcessor.from_pretrained(place, **options)
+        model, info = AutoModelForImageTextToText.from_pretrained(
+            place, dtype=DTYPES[dtype], output_loading_info=True, **options
+        )
+    if missing := sorted(info["missing_keys"]):
+        raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
+    if not hasattr(processor, "image_processor"):
+        raise ModelError(f"model '{name}' has no image processor; choose an image-text-to-text model")
+    with quiet():
+        vlm = VisionLanguageModel(model.to(where), processor, name, image_tokens(processor, model.config, name))
+        check_path(vlm)
+    return vlm
+
+
+def _place(name: str) -> str:
+    folder = SHIPPED.get(name, Path(name).expanduser())
+    if folder.is_dir():
+        return str(folder)
+    if name in SHIPPED:
+        raise ModelError(f"the model '{name}' that ships with fedrand is not at {folder}; reinstall fedrand")
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        known = ", ".join(SHIPPED)
+        raise ModelError(f"no model '{name}': no such folder; give {known}, a folder with config.json, or a hub id OWNER/NAME")
+    return name
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"device '{name}' is not there ({_line(error)}); use device = \"cpu\"") from error
+
+
+@contextlib.contextmanager
+def _explained(name: str) -> Iterator[None]:
+    try:
+        yield
+    except _BROKEN as error:
+        advice = (
+            "check the folder's files" if Path(name).is_dir() else f"check the name, or fetch it once online: hf download {name}"
+        )
+        raise ModelError(f"cannot load model '{name}' ({_line(error)}); {advice}") from error
+
+
+def _line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0][:160].rstrip(" .:")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """transformers without its progress bars and warnings, which are for people who call it themselves."""
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()

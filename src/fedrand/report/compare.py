@@ -1,0 +1,126 @@
+"""Utility against leakage against bytes over several runs: a table, a plot (paper's Figure 2), and both as files."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedrand.report.amounts import pick, real
+from fedrand.report.comparison import BYTES, CLIENTS, NOTE, SERVER, SUBJECTS, WHO, Comparison, leak_column, values
+from fedrand.report.differences import Read, warnings
+from fedrand.report.leakage import Finding, findings, headline
+from fedrand.report.load import ReportError, read_audit, read_environment, read_recipe, read_results
+from fedrand.report.markup import Markup, element, section, table
+from fedrand.report.plane import Point, Span, plane
+from fedrand.report.theme import METHOD_COLOURS, page, style
+from fedrand.tensorfile import write_atomic
+
+UTILITIES = {"cider_d": "CIDEr-D", "exact": "exact match"}
+
+
+def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
+    """Runs side by side; with `out`, a folder, also compare.html, .svg (when a run is audited), .csv, .json and .md.
+
+    Runs that differ in more than their method are compared all the same, each difference in a line of `warnings`.
+    ReportError when a run has no results.
+    """
+    if not runs:
+        raise ReportError("nothing to compare; name one run folder or more, such as `fedrand compare runs/a runs/b`")
+    names = _names(runs)
+    read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
+    leaks = {leak_column(leak).names: leak for model in SUBJECTS for run in read for leak in _of(run, model)}
+    columns = (*WHO, *SERVER, *CLIENTS, *BYTES, *(leak_column(leak) for leak in leaks.values()))
+    rows = tuple(values(run.name, run.results, list(run.leaks.values())) for run in read)
+    comparison = Comparison(columns, rows, tuple(warnings(read)))
+    if out is not None:
+        _write(comparison, _points(read), out)
+    return comparison
+
+
+def _names(runs: Sequence[Path]) -> list[str]:
+    """Folder names, or whole paths where two folders have the same name."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
+
+
+def _read(name: str, run: Path) -> Read:
+    audit = read_audit(run)
+    rows = findings(audit or {}, "P1")
+    leaks = {model: found for model in SUBJECTS if (found := headline(rows, model))}
+    return Read(name, str(run), read_results(run), audit is not None, read_environment(run), read_recipe(run)[1], leaks)
+
+
+def _of(run: Read, model: str) -> list[Finding]:
+    return [run.leaks[model]] if model in run.leaks else []
+
+
+def _points(read: list[Read]) -> tuple[str, list[Point]]:
+    """(name of the utility, a point per run and model whose utility and AUROC are known)."""
+    servers = {metric: [real(pick(run.results, "server", "test", metric)) for run in read] for metric in UTILITIES}
+    metric = next((metric for metric, found in servers.items() if any(value is not None for value in found)), "")
+    points = [
+        Point(number, str(run.results.get("method")), model, Span(leak.auroc, leak.low, leak.high), utility)
+        for number, run in enumerate(read, 1)
+        for model, utility in _spans(run, metric).items()
+        if (leak := run.leaks.get(model)) and leak.auroc is not None
+    ]
+    return UTILITIES.get(metric, ""), points
+
+
+def _spans(run: Read, metric: str) -> dict[str, Span]:
+    """The server's utility, and the clients' mean with one standard deviation."""
+    server = real(pick(run.results, "server", "test", metric))
+    mean, std = (real(pick(run.results, "clients", part, "test", metric)) for part in ("mean", "std"))
+    found = {} if server is None else {"server": Span(server)}
+    if mean is not None:
+        found["client"] = Span(mean) if std is None else Span(mean, mean - std, mean + std)
+    return found
+
+
+def _write(comparison: Comparison, drawn: tuple[str, list[Point]], out: Path) -> None:
+    metric, points = drawn
+    methods = dict.fromkeys(point.method for point in points)
+    colours = {method: METHOD_COLOURS[index % len(METHOD_COLOURS)] for index, method in enumerate(methods)}
+    label = f"{metric}, test"
+    if points:
+        write_atomic(out / "compare.svg", plane(points, colours, label, style("drawing.css")))
+    picture = plane(points, colours, label) if points else element("p", "No run is audited: there is nothing to draw.")
+    write_atomic(out / "compare.html", _page(comparison, picture))
+    write_atomic(out / "compare.csv", _csv(comparison))
+    document = {"rows": comparison.rows, "warnings": comparison.warnings, "note": NOTE}
+    write_atomic(out / "compare.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_atomic(out / "compare.md", _markdown(comparison))
+
+
+def _page(comparison: Comparison, picture: Markup) -> str:
+    notes = [element("p", words, class_="banner", role="note") for words in comparison.warnings]
+    words = "Bars: the AUROC's interval, and one standard deviation over clients. Numbers: the runs as in the table."
+    return page(
+        f"fedrand: {len(comparison.rows)} runs compared",
+        element("h1", f"{len(comparison.rows)} runs compared"),
+        *notes,
+        section("Table", _table(comparison), name="table"),
+        section("Utility against leakage", element("figure", picture, element("figcaption", words)), name="plot"),
+    )
+
+
+def _table(comparison: Comparison) -> Markup:
+    """A figure per line and a run per column: few runs fit a phone, many scroll sideways."""
+    run, *rest = comparison.turned()
+    numbered = [f"{index}. {name}" for index, name in enumerate(run[1:], 1)]
+    return table((run[0], *numbered), rest, caption=NOTE)
+
+
+def _csv(comparison: Comparison) -> str:
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, comparison.names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(comparison.rows)
+    return buffer.getvalue()
+
+
+def _markdown(comparison: Comparison) -> str:
+    lines = [comparison.headings, ["---"] * len(comparison.columns), *comparison.texts()]
+    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join([*rows, "", NOTE, *(f"\n- {words}" for words in comparison.warnings)]) + "\n"

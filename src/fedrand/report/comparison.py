@@ -1,0 +1,96 @@
+"""Runs side by side: columns that know their figures, a row of raw values per run."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedrand.report.amounts import interval, number, pick, plain, real, spread
+from fedrand.report.leakage import Finding
+from fedrand.report.load import Json
+
+SUBJECTS = ("server", "client", "update")
+NOTE = (
+    "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
+    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin."
+)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, the names of its raw values (one, mean and std, or AUROC with its interval) and how they are shown."""
+
+    heading: str
+    names: tuple[str, ...]
+    show: Callable[..., str]
+
+    def text(self, values: Mapping[str, object]) -> str:
+        return self.show(*(values.get(name) for name in self.names))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """columns: what is compared; rows: raw values by name, one mapping per run; warnings: what makes them unlike."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Every raw value's name, in the order of the columns."""
+        return [name for column in self.columns for name in column.names]
+
+    @property
+    def headings(self) -> list[str]:
+        return [column.heading for column in self.columns]
+
+    def texts(self) -> list[list[str]]:
+        """The table as shown, a row per run."""
+        return [[column.text(row) for column in self.columns] for row in self.rows]
+
+    def turned(self) -> list[list[str]]:
+        """The same with a line per figure: its heading, then each run's."""
+        return [list(line) for line in zip(self.headings, *self.texts(), strict=True)]
+
+
+WHO = tuple(Column(name, (name,), plain) for name in ("run", "method", "seed"))
+SERVER = tuple(
+    Column(f"{label} server {split}", (f"server_{split}_{metric}",), number)
+    for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D"))
+    for split in ("test", "ood")
+)
+CLIENTS = tuple(
+    Column(f"{label} clients test", (f"clients_test_{metric}_mean", f"clients_test_{metric}_std"), spread)
+    for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D"))
+)
+BYTES = tuple(
+    Column(f"{way} / FedAvg", (f"ratio_{way}",), lambda value: number(value, 2)) for way in ("upload", "total")
+)
+
+
+def leak_column(finding: Finding) -> Column:
+    """AUROC of one attack on one model under P1."""
+    heading = f"AUROC {finding.model} {finding.threat}: {finding.name}"
+    return Column(heading, leak_names(finding), interval)
+
+
+def leak_names(finding: Finding) -> tuple[str, str, str]:
+    """Names of the AUROC and its bounds, words and underscores only."""
+    words = (finding.threat, finding.model, finding.attack, finding.slice)
+    stem = re.sub(r"\W+", "_", "_".join(word for word in words if word)).strip("_")
+    return f"auroc_{stem}", f"auroc_{stem}_low", f"auroc_{stem}_high"
+
+
+def values(run: str, results: Json, leaks: Sequence[Finding]) -> dict[str, object]:
+    """The raw values of one run; None where a figure is missing."""
+    found: dict[str, object] = {"run": run, "method": results.get("method"), "seed": results.get("seed")}
+    for metric in ("nll", "cider_d"):
+        for split in ("test", "ood"):
+            found[f"server_{split}_{metric}"] = real(pick(results, "server", split, metric))
+        for part in ("mean", "std"):
+            found[f"clients_test_{metric}_{part}"] = real(pick(results, "clients", part, "test", metric))
+    found |= {f"ratio_{way}": real(pick(results, "bytes", f"ratio_{way}")) for way in ("upload", "total")}
+    for leak in leaks:
+        found |= dict(zip(leak_names(leak), (leak.auroc, leak.low, leak.high), strict=True))
+    return found

@@ -1,0 +1,64 @@
+"""What makes runs unlike each other apart from their method: one line each, so that nobody compares in the dark."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedrand.report.amounts import flat, pick, plain
+from fedrand.report.leakage import Finding
+from fedrand.report.load import Json
+
+SAME = ("model", "adapter", "data", "train", "evaluate", "audit")
+
+
+@dataclass(frozen=True)
+class Read:
+    """One run as read from its folder; `leaks`: the headline finding of each model, empty when not audited."""
+
+    name: str
+    path: str
+    results: Json
+    audited: bool
+    environment: Json
+    recipe: Json
+    leaks: Mapping[str, Finding]
+
+
+def warnings(runs: list[Read]) -> list[str]:
+    """Lines for recipes, base model and data that differ, seeds, audits that are missing or use another attack."""
+    return [*_settings(runs), *_seeds(runs), *_audits(runs)]
+
+
+def _settings(runs: list[Read]) -> list[str]:
+    known = [_setting(run) for run in runs]
+    keys = dict.fromkeys(key for setting in known for key in setting)
+    return [
+        f"the runs differ in {key}: {_each(runs, [setting.get(key) for setting in known])}"
+        for key in keys
+        if len({plain(setting.get(key)) for setting in known}) > 1
+    ]
+
+
+def _setting(run: Read) -> dict[str, object]:
+    recipe = flat({name: run.recipe.get(name, {}) for name in SAME})
+    hashes = {f"{what}.fingerprint": pick(run.environment, what, "fingerprint") for what in ("model", "data")}
+    return {key: value for key, value in (recipe | hashes).items() if value != {}}
+
+
+def _seeds(runs: list[Read]) -> list[str]:
+    seeds: list[object] = [run.results.get("seed") for run in runs]
+    if None in seeds:
+        return [f"no seed is known of {', '.join(run.name for run in runs if run.results.get('seed') is None)}"]
+    return [f"the runs differ in seed: {_each(runs, seeds)}"] if len(set(seeds)) > 1 else []
+
+
+def _audits(runs: list[Read]) -> list[str]:
+    lines = [f"{run.name} is not audited; `fedrand audit {run.path}` does it" for run in runs if not run.audited]
+    for model in dict.fromkeys(model for run in runs for model in run.leaks):
+        names = [f"{run.leaks[model].threat} {run.leaks[model].name}" for run in runs if model in run.leaks]
+        if len(set(names)) > 1:
+            lines.append(f"the headline attacks on the {model} differ: {', '.join(dict.fromkeys(names))}")
+    return lines
+
+
+def _each(runs: list[Read], found: list[object]) -> str:
+    return "; ".join(f"{run.name} {plain(value)}" for run, value in zip(runs, found, strict=True))

@@ -1,0 +1,127 @@
+"""A run folder's files as plain data; what cannot be read is one line with the command that helps."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedrand.errors import InputError
+
+Json = dict[str, Any]
+
+
+class ReportError(InputError):
+    """A file of the run folder that is missing or not whole."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One client in one round: the part it sent ("A", "B", "all", "mixed"), n_k, its mean training loss in nats."""
+
+    part: str
+    num_examples: int | None
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Round:
+    """A line of metrics.jsonl: who was admitted with what, who was refused and why.
+
+    loss: n_k-weighted mean over the admitted clients, nats per answer token. unsent: the part that nobody sent and that
+    so kept its value ("none", one factor, "all", "mixed").
+    """
+
+    index: int
+    clients: Mapping[str, Sent]
+    refused: Mapping[str, str]
+    loss: float | None = None
+    unsent: str = "none"
+
+    @property
+    def alone(self) -> tuple[str, ...]:
+        """The parts that exactly one client sent: their "average" is that client's own tensors."""
+        parts = [sent.part for sent in self.clients.values()]
+        if len(parts) == 1:
+            return (parts[0],)
+        if "mixed" in parts:
+            return ()
+        return tuple(half for half in sorted(set(parts)) if parts.count(half) + parts.count("all") == 1)
+
+
+def read_results(run: Path) -> Json:
+    """results.json of the folder `run`."""
+    remedy = f"`fedrand run` writes it at the end of a run; `fedrand resume {run}` finishes this one"
+    return _whole(_text(run, "results.json", remedy), run / "results.json", remedy)
+
+
+def read_audit(run: Path) -> Json | None:
+    """audit.json, or None when the run was not audited."""
+    remedy = f"`fedrand audit {run}` makes it"
+    if not (run / "audit.json").exists():
+        return None
+    return _whole(_text(run, "audit.json", remedy), run / "audit.json", remedy)
+
+
+def read_environment(run: Path) -> Json:
+    """environment.json, empty when there is none."""
+    remedy = "`fedrand run` writes it when a run begins"
+    path = run / "environment.json"
+    return _whole(_text(run, path.name, remedy), path, remedy) if path.exists() else {}
+
+
+def read_recipe(run: Path) -> tuple[str, Json]:
+    """(text, tables) of recipe.toml; empty when there is none."""
+    path = run / "recipe.toml"
+    if not path.exists():
+        return "", {}
+    text = _text(run, path.name, "")
+    try:
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ReportError(f"{path} is not TOML ({error}); `fedrand run` writes it when a run begins") from error
+
+
+def read_rounds(run: Path) -> tuple[Round, ...]:
+    """The lines of metrics.jsonl in their order."""
+    path, remedy = run / "metrics.jsonl", f"`fedrand resume {run}` cuts torn lines and goes on"
+    lines = _text(run, path.name, f"`fedrand run` writes a line per round; {remedy}").splitlines()
+    rows = [(_whole(line, path, remedy, number), number) for number, line in enumerate(lines, 1) if line.strip()]
+    return tuple(_round(row, f"{path} line {number}") for row, number in rows)
+
+
+def _round(row: Json, where: str) -> Round:
+    try:
+        clients = {
+            str(name): Sent(str(sent["sent"]), sent.get("num_examples"), sent.get("loss_mean"))
+            for name, sent in row["clients"].items()
+        }
+        refused = {str(entry["client"]): str(entry["reason"]) for entry in row.get("refused", ())}
+        unsent = str((row.get("nobody_sent") or {}).get("part", "none"))
+        return Round(int(row["round"]), clients, refused, row.get("loss_mean"), unsent)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ReportError(f"{where} is no round ({error!r}); it needs round and clients with what each sent") from error
+
+
+def _text(run: Path, name: str, remedy: str) -> str:
+    if not run.is_dir():
+        raise ReportError(f"no run folder {run}; `fedrand run RECIPE --out {run}` makes one")
+    try:
+        return (run / name).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ReportError(f"{run} has no {name}; {remedy}") from error
+    except UnicodeDecodeError as error:
+        raise ReportError(f"{run / name} is not text ({error.reason}); {remedy}") from error
+
+
+def _whole(text: str, path: Path, remedy: str, line: int | None = None) -> Json:
+    where = f"{path} line {line}" if line else str(path)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"{error.msg}, character {error.pos} of {len(text)}"
+        raise ReportError(f"{where} is cut off or not JSON ({what}); {remedy}") from error
+    if not isinstance(value, dict):
+        raise ReportError(f"{where} holds a {type(value).__name__}, not an object; {remedy}")
+    return value

@@ -1,0 +1,1 @@
+"""The page's sections, one file each: data in, markup out."""

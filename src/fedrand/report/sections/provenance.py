@@ -1,0 +1,37 @@
+"""Where the figures come from, and the commands that make them again."""
+
+import shlex
+from pathlib import Path
+
+from fedrand.report.amounts import flat, pick, plain
+from fedrand.report.load import Json
+from fedrand.report.markup import Markup, element, folded, section, table
+
+PAPER = "arXiv 2503.07216"
+RECIPE_COPY = "recipe."  # environment.json repeats the recipe, which is shown in its own words
+
+
+def provenance(run: Path, results: Json, audit: Json | None, environment: Json, recipe: str) -> Markup:
+    """Commands, the recipe, and every recorded version and hash."""
+    again = f"{run.name}-again"
+    words = [("fedrand", "run", f"{run.name}/recipe.toml", "--out", again), ("fedrand", "audit", again)]
+    words += [("fedrand", "report", again)]
+    commands = "\n".join(shlex.join(command) for command in words)
+    return section(
+        "Provenance",
+        element("p", f"Method: FedRand and its baselines, {PAPER}. From the folder that holds {run.name}:"),
+        element("pre", commands),
+        *([folded("The recipe", element("pre", recipe))] if recipe else []),
+        *_facts("Environment", environment),
+        *_facts("Audit", pick(audit, "provenance")),
+        *_facts("Seconds", results.get("seconds")),
+        *_facts("Captions of clients", results.get("captions_subset")),
+        name="provenance",
+    )
+
+
+def _facts(title: str, tree: object) -> list[Markup]:
+    if not isinstance(tree, dict) or not tree:
+        return []
+    rows = [(name, plain(value)) for name, value in flat(tree).items() if not name.startswith(RECIPE_COPY)]
+    return [folded(title, table(("what", "value"), rows, caption=title, class_="text"))]

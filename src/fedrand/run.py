@@ -1,0 +1,95 @@
+"""A run from recipe to results, and going on with one that was stopped."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedrand.audit.transcript import TranscriptWriter
+from fedrand.ledger import totals
+from fedrand.messages import ServerState
+from fedrand.plan import describe
+from fedrand.progress import Progress
+from fedrand.provenance import environment
+from fedrand.recipe import Recipe
+from fedrand.recorded import federate
+from fedrand.runfolder import RunFolder
+from fedrand.tensorfile import to_bytes
+
+if TYPE_CHECKING:
+    from fedrand.world import World
+
+SILENT = Progress()
+Results = dict[str, Any]
+
+
+def run(recipe: Recipe, out: Path, progress: Progress = SILENT) -> Results:
+    """A new run in the folder `out`; returns what results.json holds."""
+    folder = RunFolder.create(out, recipe)
+    with folder.locked():
+        return _go_on(folder, progress)
+
+
+def resume(path: Path, progress: Progress = SILENT) -> Results:
+    """Go on where a run was stopped, to the same bits; a finished one is left as it is."""
+    folder = RunFolder.open(path)
+    with folder.locked():
+        if folder.begun:
+            folder.check_recipe()
+        if folder.finished:
+            progress.say(f"{path} is finished already; nothing to do")
+            return folder.read_json("results.json")
+        return _go_on(folder, progress)
+
+
+def _go_on(folder: RunFolder, progress: Progress) -> Results:
+    from fedrand.evaluate import results, server_loss
+    from fedrand.export import save_adapter
+    from fedrand.world import build
+
+    recipe = folder.recipe
+    world = build(recipe, progress)
+    _begin(folder, world, progress)
+    progress.say(describe(recipe.strategy.build(), world.adapter.shapes))
+    writer = TranscriptWriter(folder.transcript)
+
+    def figures(server: ServerState) -> Mapping[str, float]:
+        return server_loss(world, server)
+
+    server = federate(folder, world.federation(), writer, recipe.train.rounds, progress, figures)
+    save_adapter(folder.adapter, recipe, server)
+    last = list(folder.metrics()[-1]["clients"])
+    found = results(world, server, folder.shelf(), last, progress)
+    made = _named(folder, recipe, server, found)
+    folder.write_json("results.json", made)
+    return made
+
+
+def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
+    about = environment(world.identity(), world.recipe.seed, world.recipe.train.threads)
+    if not folder.begun:
+        folder.begin(about, world.split(), world.initial())
+        return
+    folder.check_world(about, world.split())
+    began = folder.read_json("environment.json")["versions"]
+    for package, version in about["versions"].items():
+        if began.get(package) != version:
+            progress.say(f"note: the run began with {package} {began.get(package)}, this is {version}; bits may differ")
+    progress.say(f"going on with {folder.path} at round {folder.server().round}")
+
+
+def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Results) -> Results:
+    """The results with what every figure must name: method, seed, rounds, bytes, seconds."""
+    whole = len(to_bytes(server.params, {"round": server.round}))
+    train = sum(line["seconds"] for line in folder.metrics())
+    evaluation = found.pop("evaluation_seconds")
+    return {
+        "method": recipe.strategy.name,
+        "options": recipe.strategy.model_dump(exclude={"name"}),
+        "model": recipe.model.name,
+        "data": recipe.data.path or recipe.data.name,
+        "seed": recipe.seed,
+        "rounds": server.round,
+        **found,
+        "bytes": totals(folder.ledger(), whole, len(server.params)),
+        "seconds": {"train": train, "evaluate": evaluation},
+    }

@@ -1,0 +1,186 @@
+"""A run on disk: every file is whole or not there, and a kill at any moment costs at most the round it fell in.
+
+The commit point is server/state.safetensors: what it does not count did not happen, and is cut when the run goes on.
+"""
+
+import fcntl
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from fedrand.checkpoint import read_server, write_server
+from fedrand.errors import InputError
+from fedrand.federation import Round
+from fedrand.ledger import HEADER, Row, metrics, rows
+from fedrand.lines import Lines, csv_round, json_round
+from fedrand.messages import ServerState
+from fedrand.recipe import Recipe, differences, from_toml, to_toml
+from fedrand.shelf import DiskShelf
+from fedrand.tensorfile import TensorFileError, write_atomic
+
+
+class RunFolderError(InputError):
+    """A folder that is no run, is one already, is in use, or does not fit its recipe."""
+
+
+class Transcript(Protocol):
+    """What was broadcast and uploaded; `truncate` drops what belongs to `round` or a later one."""
+
+    def record(self, round: Round) -> None: ...
+
+    def truncate(self, round: int) -> None: ...
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, recipe: Recipe) -> "RunFolder":
+        """A new run with its recipe; RunFolderError when there is one."""
+        folder = cls(path)
+        if folder.is_run:
+            raise RunFolderError(f"{path} holds a run already; go on with: fedrand resume {path}, or name another --out")
+        if path.exists() and (not path.is_dir() or any(not _harmless(entry) for entry in path.iterdir())):
+            raise RunFolderError(f"{path} exists and is no run; name another --out")
+        path.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder.path / "recipe.toml", to_toml(recipe))
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """The run at `path`; RunFolderError when there is none."""
+        if not cls(path).is_run:
+            raise RunFolderError(f"no run in {path}; start one with: fedrand run RECIPE --out {path}")
+        return cls(path)
+
+    @property
+    def is_run(self) -> bool:
+        return (self.path / "recipe.toml").is_file()
+
+    @property
+    def recipe(self) -> Recipe:
+        return from_toml(self.path / "recipe.toml")
+
+    @property
+    def begun(self) -> bool:
+        """Whether the initialisation was finished; one that was not is done anew."""
+        return self._state.is_file()
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "results.json").is_file()
+
+    @property
+    def transcript(self) -> Path:
+        return self.path / "transcript"
+
+    @property
+    def adapter(self) -> Path:
+        return self.path / "server" / "adapter"
+
+    @property
+    def _state(self) -> Path:
+        return self.path / "server" / "state.safetensors"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out; the lock ends with this process, however it ends."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunFolderError(f"another process works on {self.path}; wait for it or stop it") from error
+            yield
+
+    def shelf(self) -> DiskShelf:
+        return DiskShelf(self.path / "clients")
+
+    def begin(self, environment: Mapping[str, Any], split: Mapping[str, Any], server: ServerState) -> None:
+        """Round 0; after this a kill is resumed, before it the initialisation is repeated."""
+        self.write_json("environment.json", {**environment, "recipe": self.recipe.model_dump(mode="json")})
+        self.write_json("data/split.json", split)
+        self.commit(server)
+
+    def check_recipe(self) -> None:
+        """RunFolderError when the recipe is not the one the run began with, naming what changed."""
+        began = self.read_json("environment.json")["recipe"]
+        if changed := list(differences(began, self.recipe.model_dump(mode="json"))):
+            self._refuse(f"recipe.toml changed since the run began: {'; '.join(changed)}")
+
+    def check_world(self, environment: Mapping[str, Any], split: Mapping[str, Any]) -> None:
+        """RunFolderError when base model, data or its split are not those the run began with."""
+        began = self.read_json("environment.json")
+        for what in ("model", "data"):
+            if changed := list(differences(began[what], environment[what], f"{what}.")):
+                self._refuse(f"the {what} changed since the run began: {'; '.join(changed)}")
+        if self.read_json("data/split.json") != json.loads(json.dumps(split)):
+            self._refuse("the split of the data among clients changed since the run began")
+
+    def _refuse(self, what: str) -> None:
+        raise RunFolderError(f"{self.path}: {what}; put it back, or start a new run with another --out")
+
+    def server(self) -> ServerState:
+        """The server's state at the start of the next round."""
+        try:
+            return read_server(self._state)
+        except (TensorFileError, FileNotFoundError) as error:
+            raise RunFolderError(f"{self._state} is missing or not whole; start the run anew") from error
+
+    def commit(self, server: ServerState) -> None:
+        """Make `server` the state that a resumed run goes on from."""
+        write_server(self._state, server)
+
+    def record(self, round: Round, transcript: Transcript, **more: Any) -> dict[str, Any]:
+        """Write down a round, then commit it; returns its line of metrics.jsonl, with `more` at its end."""
+        messages = rows(round)
+        line = {**metrics(round, messages), **more}
+        transcript.record(round)
+        self._ledger.append(map(str, messages))
+        self._metrics.append([json.dumps(line, allow_nan=False)])
+        self.commit(round.after)
+        return line
+
+    def cut(self, transcript: Transcript) -> ServerState:
+        """Drop every trace of the round that was not committed; returns the state to go on from."""
+        server = self.server()
+        for lines in (self._metrics, self._ledger):
+            lines.cut(server.round)
+        transcript.truncate(server.round)
+        for part in self.path.rglob(".*.part"):
+            part.unlink()
+        return server
+
+    def ledger(self) -> list[Row]:
+        return [Row.parse(line) for line in self._ledger.read()]
+
+    def metrics(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._metrics.read()]
+
+    @property
+    def _metrics(self) -> Lines:
+        return Lines(self.path / "metrics.jsonl", json_round)
+
+    @property
+    def _ledger(self) -> Lines:
+        return Lines(self.path / "ledger.csv", csv_round, HEADER)
+
+    def split(self) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """client -> (ids of its members, ids of its held-out examples)."""
+        clients = self.read_json("data/split.json")["clients"]
+        return {name: (tuple(ids["members"]), tuple(ids["held_out"])) for name, ids in clients.items()}
+
+    def read_json(self, name: str) -> Any:
+        return json.loads((self.path / name).read_text(encoding="utf-8"))
+
+    def write_json(self, name: str, value: Any) -> None:
+        write_atomic(self.path / name, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def _harmless(entry: Path) -> bool:
+    """What a process killed before it wrote the recipe may leave."""
+    return entry.name == ".lock" or entry.name.endswith(".part")

@@ -1,0 +1,150 @@
+"""The tables of a recipe, frozen and strict; a strategy's options are its function's own parameters."""
+
+import inspect
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+
+from fedrand.strategies import STRATEGIES
+from fedrand.strategy import Strategy
+
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+Level = Annotated[float, Field(gt=0, lt=1)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+
+
+def _tuple(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ModelTable(Table):
+    """name: "tiny" (ships with the package), a folder, or a hub id."""
+
+    name: str = "tiny"
+    revision: str = ""
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    device: str = "cpu"
+
+
+class AdapterTable(Table):
+    """rank: LoRA's r. scale: s of W + s B A."""
+
+    rank: Count = 8
+    scale: Positive = 1.0
+
+
+class DataTable(Table):
+    """clients: how many a partition makes; partition = "client" takes them from the data. limit: at most so many
+    examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained."""
+
+    name: Literal["emoji", "folder"] = "emoji"
+    path: str = ""
+    prompt: str = ""
+    clients: Count = 12
+    partition: Literal["dirichlet", "iid", "client"] = "dirichlet"
+    alpha: Positive = 0.5
+    min_size: Count = 10
+    holdout: bool = True
+    limit: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _path_fits_the_name(self) -> "DataTable":
+        if self.name == "folder" and not self.path:
+            raise ValueError('name = "folder" needs path, the folder that holds the images')
+        return self
+
+
+class StrategyTable(Table):
+    """name, and the options of that strategy's function."""
+
+    name: str
+
+    def build(self) -> Strategy:
+        options = self.model_dump(exclude={"name"})
+        return STRATEGIES[self.name](**options)
+
+
+class TrainTable(Table):
+    """threads: torch threads; the bits of a run depend on it. max_steps: bound on a client's steps, 0 for none."""
+
+    rounds: Count = 30
+    clients_per_round: Count = 4
+    min_clients: Count = 1
+    lr: Positive = 3e-4
+    weight_decay: Annotated[float, Field(ge=0)] = 1e-6
+    batch_size: Count = 8
+    epochs: Count = 1
+    max_steps: Annotated[int, Field(ge=0)] = 0
+    threads: Count = 1
+
+    @model_validator(mode="after")
+    def _minimum_within_the_draw(self) -> "TrainTable":
+        if self.min_clients > self.clients_per_round:
+            raise ValueError(f"min_clients is {self.min_clients}; choose from 1 to {self.clients_per_round}")
+        return self
+
+
+class EvaluateTable(Table):
+    """client_captions: how many test images, evenly spaced, each client's model describes; 0 for none. every: the
+    server's loss on the test split after so many rounds, 0 for only at the end."""
+
+    client_captions: Annotated[int, Field(ge=0)] = 60
+    batch_size: Count = 64
+    max_new_tokens: Count = 32
+    every: Annotated[int, Field(ge=0)] = 0
+
+
+class AuditTable(Table):
+    """k: percentages of MaxRenyi-K% and Min-K%. bootstrap: resamples. level: of the confidence intervals."""
+
+    k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10)
+    bootstrap: Count = 1000
+    level: Level = 0.95
+
+
+class PrivacyTable(Table):
+    """No option yet."""
+
+
+def _options(name: str) -> type[StrategyTable]:
+    """The table of one strategy, read off its function's signature."""
+    function = STRATEGIES[name]
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {"name": (Literal[name], ...)}
+    for parameter in inspect.signature(function).parameters.values():
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
+    return create_model(f"{name.title()}Table", __base__=StrategyTable, **fields)
+
+
+AnyStrategy = Annotated[reduce(or_, map(_options, STRATEGIES)), Field(discriminator="name")]
+
+
+class Recipe(Table):
+    """One experiment, resolved: every value written out."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    model: ModelTable = ModelTable()
+    adapter: AdapterTable = AdapterTable()
+    data: DataTable = DataTable()
+    strategy: AnyStrategy  # type: ignore[valid-type]
+    train: TrainTable = TrainTable()
+    evaluate: EvaluateTable = EvaluateTable()
+    audit: AuditTable = AuditTable()
+    privacy: PrivacyTable = PrivacyTable()
+
+    @model_validator(mode="after")
+    def _draw_within_the_clients(self) -> "Recipe":
+        if self.data.partition != "client" and self.train.clients_per_round > self.data.clients:
+            raise ValueError(
+                f"train.clients_per_round is {self.train.clients_per_round} but data.clients is {self.data.clients}; "
+                f"choose from 1 to {self.data.clients}"
+            )
+        return self

@@ -1,0 +1,94 @@
+"""The world of a recipe: model, adapter, image features, and the data of every client, all from its one seed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedrand.data.example import Example
+from fedrand.datasets import Dataset, fingerprint, load_dataset
+from fedrand.dealing import ClientData, deal
+from fedrand.federation import Federation
+from fedrand.lora import Adapter
+from fedrand.messages import ServerState
+from fedrand.models import Encoded, ImageFeatures, VisionLanguageModel, load_model
+from fedrand.models.runtime import torch
+from fedrand.progress import Progress
+from fedrand.randomness import stream
+from fedrand.recipe import Recipe
+from fedrand.train import LocalLearner, TrainSettings
+
+__all__ = ["ClientData", "World", "build"]
+
+SILENT = Progress()
+
+
+@dataclass(frozen=True)
+class World:
+    """One resident model for all clients; `dataset` holds what models are measured on."""
+
+    recipe: Recipe
+    vlm: VisionLanguageModel
+    adapter: Adapter
+    features: ImageFeatures
+    clients: Mapping[str, ClientData]
+    dataset: Dataset
+
+    @property
+    def splits(self) -> Mapping[str, tuple[Example, ...]]:
+        return self.dataset.splits
+
+    @property
+    def questions(self) -> Mapping[str, tuple[Example, ...]]:
+        return self.dataset.questions
+
+    def encoded(self, examples: Iterable[Example], *, with_answer: bool = True) -> list[Encoded]:
+        return [self.vlm.encode(example, with_answer=with_answer) for example in examples]
+
+    def initial(self) -> ServerState:
+        """Round 0: A_0 from the recipe's seed, B_0 = 0."""
+        return ServerState(0, self.adapter.initial(stream(self.recipe.seed, "adapter")))
+
+    def federation(self) -> Federation:
+        train, settings = self.recipe.train, train_settings(self.recipe)
+        learners = {
+            name: LocalLearner(self.vlm, self.adapter, self.features, self.encoded(data.members), settings)
+            for name, data in self.clients.items()
+        }
+        strategy = self.recipe.strategy.build()
+        return Federation(strategy, learners, train.clients_per_round, self.recipe.seed, train.min_clients)
+
+    def split(self) -> dict[str, Any]:
+        """Who holds what, by id: the ground truth of a simulated run's audit."""
+        clients = {
+            name: {"members": [e.id for e in data.members], "held_out": [e.id for e in data.held_out]}
+            for name, data in self.clients.items()
+        }
+        return {"seed": self.recipe.seed, "clients": clients}
+
+    def identity(self) -> dict[str, dict[str, str]]:
+        """What a resumed run must find again: base model and data, by fingerprint."""
+        model, data = self.recipe.model, self.recipe.data
+        return {
+            "model": {"name": model.name, "revision": model.revision, "fingerprint": self.vlm.fingerprint()},
+            "data": {"name": data.path or data.name, "fingerprint": fingerprint(self.dataset)},
+        }
+
+
+def train_settings(recipe: Recipe) -> TrainSettings:
+    train = recipe.train
+    return TrainSettings(train.lr, train.weight_decay, train.batch_size, train.epochs, train.max_steps)
+
+
+def build(recipe: Recipe, progress: Progress = SILENT) -> World:
+    """Everything a run or an audit of it needs. InputError when the model or the data cannot be used."""
+    torch.set_num_threads(recipe.train.threads)
+    dataset = load_dataset(recipe.data, recipe.seed, progress)
+    clients = deal(dataset.pool, recipe.data, recipe.seed)
+    model = recipe.model
+    vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
+    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale)
+    world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
+    shown = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
+    world.encoded(shown)  # an example the model cannot take is refused before the first step
+    world.features.prepare([example.image for example in shown], progress)
+    return world

@@ -1,0 +1,168 @@
+"""What must hold for every method on offer, with each of its options."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_world import KEYS, VARIANTS, Adder, constant, from_server, play
+
+from fedrand.aggregation import Average
+from fedrand.federation import initial_server
+from fedrand.messages import ClientState, ServerState
+from fedrand.params import Key, identical
+from fedrand.randomness import stream
+from fedrand.round import client_round
+from fedrand.strategies import fedavg
+from fedrand.strategy import Strategy, Turn
+
+every_strategy = pytest.mark.parametrize("strategy", [pytest.param(v.strategy, id=v.id) for v in VARIANTS])
+normalized = pytest.mark.parametrize(
+    "strategy", [pytest.param(v.strategy, id=v.id) for v in VARIANTS if v.strategy.aggregation == Average()]
+)
+layers = st.sets(st.integers(0, 40), min_size=1, max_size=8).map(lambda numbers: [f"layers.{n}" for n in numbers])
+turns = st.builds(Turn, st.integers(0, 30), st.booleans())
+seeds = st.integers(0, 2**32)
+
+
+def keys_of(layers):
+    return frozenset(Key(layer, factor) for layer in layers for factor in "AB")
+
+
+@every_strategy
+@given(layers=layers, turn=turns, seed=seeds)
+def test_a_split_covers_each_key_exactly_once(strategy, layers, turn, seed):
+    keys = keys_of(layers)
+    split = strategy.sharing.split(keys, turn, stream(seed))
+    assert split.shared | split.private | split.frozen == keys
+    assert len(split.shared) + len(split.private) + len(split.frozen) == len(keys)
+    assert split.from_server | split.fresh <= keys
+
+
+@every_strategy
+@given(layers=layers, turn=turns, seed=seeds)
+def test_a_server_takes_the_keys_that_a_client_sends(strategy, layers, turn, seed):
+    keys = keys_of(layers)
+    assert strategy.sharing.fault(keys, strategy.sharing.split(keys, turn, stream(seed)).shared) is None
+
+
+@every_strategy
+def test_a_server_takes_no_empty_upload(strategy):
+    assert strategy.sharing.fault(KEYS, frozenset())
+
+
+@every_strategy
+@given(turn=turns, seed=seeds)
+def test_only_shared_keys_leave_and_a_newcomer_can_always_start(strategy, turn, seed):
+    state = ClientState() if turn.first else ClientState(constant(5.0), (0,))
+    fetch = from_server(constant(100.0))
+    outcome = client_round("ann", turn.round, strategy, KEYS, state, fetch, Adder(), stream(seed))
+    assert outcome.upload.params.keys() == outcome.split.shared
+    assert outcome.state.local.keys() == KEYS
+    assert all(key in outcome.downloaded for key in outcome.split.needed)
+
+
+@every_strategy
+def test_the_order_of_keys_and_clients_does_not_matter(strategy):
+    def final(order):
+        first = initial_server(Adder(), seed=3)
+        server = ServerState(0, {key: first.params[key] for key in order(first.params)})
+        clients = {f"c{i}": Adder(amount=i + 0.1, num_examples=i + 1) for i in range(4)}
+        return play(strategy, {name: clients[name] for name in order(clients)}, 4, server)[-1].after.params
+
+    assert identical(final(sorted), final(lambda names: sorted(names, reverse=True)))
+
+
+class Twin(Adder):
+    """Every twin starts from the same adapter, also when it makes its own."""
+
+    def initial(self, rng):
+        return super().initial(stream(0, "twins"))
+
+
+@normalized
+def test_identical_clients_collapse_to_fedavg_on_the_keys_that_were_sent(strategy):
+    server = ServerState(0, Twin().initial(stream(0)))
+
+    def first_round(method):
+        return play(method, {f"c{i}": Twin(amount=0.25, num_examples=3) for i in range(6)}, 1, server)[0]
+
+    done, plain = first_round(strategy), first_round(fedavg())
+    sent = {key for upload in done.admitted for key in upload.params}
+    assert sent
+    for key in KEYS:
+        expected = plain.after.params[key] if key in sent else server.params[key]
+        assert done.after.params[key].tobytes() == expected.tobytes()
+
+
+@dataclass
+class Watched:
+    """A sharing that tells the learner of its client which keys are private, so that it can mark them."""
+
+    sharing: object
+    private: frozenset = frozenset()
+
+    def split(self, keys, turn, rng):
+        split = self.sharing.split(keys, turn, rng)
+        self.private = split.private
+        return split
+
+    def fault(self, keys, sent):
+        return self.sharing.fault(keys, sent)
+
+
+class Marker(Adder):
+    """Adds 10^id to the private keys, and 0.01 to the shared ones: whose digit is it that turns up?"""
+
+    def __init__(self, number, watched):
+        super().__init__()
+        self.number, self.watched = number, watched
+
+    def train(self, start, trained, rng, proximal):
+        done = super().train(start, trained, rng, proximal)
+        for key in trained:
+            done.params[key] = start[key] + np.float32(10**self.number if key in self.watched.private else 0.01)
+        return done
+
+
+def digits(params):
+    """The decimal places in use over all tensors: 300.4 uses {2}."""
+    whole = {int(abs(np.rint(number))) for value in params.values() for number in value.flat}
+    return {place for number in whole for place, digit in enumerate(reversed(str(number))) if digit != "0"}
+
+
+@every_strategy
+def test_a_private_half_never_appears_at_the_server_or_in_another_clients_start(strategy):
+    watched = Watched(strategy.sharing)
+    method = Strategy(
+        strategy.name, watched, strategy.aggregation, strategy.release, strategy.download, strategy.proximal
+    )
+    learners = {f"c{i}": Marker(i, watched) for i in range(3)}
+    rounds = play(method, learners, 8, initial_server(Adder(), seed=0), seed=1)
+    for done in rounds:
+        assert digits(done.after.params) == set()
+        for outcome in done.outcomes:
+            assert digits(outcome.upload.params) == set()
+            assert digits(outcome.downloaded) == set()
+    for learner in learners.values():
+        assert all(digits(start) <= {learner.number} for start in learner.starts)
+
+
+@every_strategy
+def test_a_private_half_starts_where_its_own_client_left_it(strategy):
+    learners = {f"c{i}": Adder(amount=10.0**i) for i in range(3)}
+    last = dict.fromkeys(learners, ClientState())
+    for done in play(strategy, learners, 8, initial_server(Adder(), seed=0)):
+        for outcome in done.outcomes:
+            client, split = outcome.upload.client, outcome.split
+            start = learners[client].starts[done.before.round]
+            own = (split.private | split.frozen) - split.from_server - split.fresh
+            assert all(start[key].tobytes() == last[client].local[key].tobytes() for key in own)
+            assert all(start[key].tobytes() == done.before.params[key].tobytes() for key in split.needed)
+            last[client] = outcome.state
+
+
+@every_strategy
+def test_a_strategy_is_known_by_the_name_it_is_offered_under(strategy, request):
+    assert request.node.callspec.id.split()[0] == strategy.name

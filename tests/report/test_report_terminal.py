@@ -1,0 +1,69 @@
+import io
+
+from rich.console import Console
+
+from fedrand.report.compare import compare
+from fedrand.report.terminal import audit_table, comparison_table, run_table, show
+
+
+def shown(table):
+    file = io.StringIO()
+    show(table, file)
+    return file.getvalue()
+
+
+def row(text, *words):
+    """The cells of the line that starts with these words."""
+    line = next(line for line in text.splitlines() if line.split()[: len(words)] == list(words))
+    return line.split()[len(words) :]
+
+
+def test_a_run_is_shown_before_and_after_with_what_its_figures_are(world):
+    text = shown(run_table(world.results))
+    assert row(text, "test", "NLL") == ["2.111", "1.222", "1.333", "±", "0.044", "1.444", "±", "0.033"]
+    assert row(text, "qa", "kind,", "PMI")[:2] == ["0.750", "0.750"]
+    assert "1,234,567 (0.50 of FedAvg)" in text
+    assert "method fedrand, seed 7; clients: unweighted mean and standard deviation over the 2 clients" in text
+
+
+def test_an_audit_is_shown_row_by_row_with_reasons(world):
+    text = shown(audit_table(world.audit))
+    assert row(text, "T0", "server", "reference,", "caption") == ["0.555", "[0.525,", "0.585]", "0.491", "612", "598"]
+    assert "no half was sent twice" in text
+    assert "seed 7" in text
+
+
+def test_runs_are_shown_side_by_side_with_their_warnings(new_world, tmp_path):
+    other = new_world()
+    other.results["seed"] = 8
+    comparison = compare([new_world().write(tmp_path / "a"), other.write(tmp_path / "b")])
+    text = shown(comparison_table(comparison))
+    assert row(text, "CIDEr-D", "server", "test") == ["0.888", "0.888"]
+    assert "the runs differ in seed: a 7; b 8" in text
+    assert "unweighted mean" in text
+
+
+def test_without_a_terminal_the_text_is_plain_and_no_line_is_wrapped(world):
+    world.results["clients"]["n"] = 10**90
+    lines = shown(run_table(world.results)).splitlines()
+    assert max(map(len, lines)) > 200
+    assert not set("".join(lines)) & set("\x1b│━─┃")
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_showing_leaves_the_table_as_it_was(world):
+    table = run_table(world.results)
+    shown(table)
+    assert table.box is not None
+
+
+def test_a_name_in_brackets_is_a_name_and_no_style(world):
+    world.audit["protocols"]["P1"]["rows"][0]["attack"] = "[red]loss[/red]"
+    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    console.print(audit_table(world.audit))
+    assert "[red]loss[/red]" in console.file.getvalue()
+
+
+def test_nothing_known_is_shown_as_dashes():
+    assert "\N{EN DASH}" in shown(run_table({}))
+    assert "Audit" in shown(audit_table({}))
