@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from fedrand.adapter_file import save_merged, save_peft
 from fedrand.errors import InputError
-from fedrand.lora import save_merged, save_peft
 from fedrand.messages import ServerState
 from fedrand.models import load_model
 from fedrand.recipe import Recipe

@@ -37,7 +37,7 @@ def test_a_fitting_upload_is_let_in_as_it_is():
 
 FAULTS = {
     "unknown tensor": (with_tensor(STRANGER, np.ones(3, np.float32)), STRANGER, "the server holds no such tensor"),
-    "wrong shape": (with_tensor(LOW_A, np.ones((3, 3), np.float32)), LOW_A, r"shape \(3, 3\), expected \(2, 3\)"),
+    "wrong shape": (with_tensor(LOW_A, np.ones((3, 2), np.float32)), LOW_A, r"shape \(3, 2\), expected \(2, 3\)"),
     "whole numbers": (with_tensor(LOW_A, np.ones(SHAPES[LOW_A], np.int32)), LOW_A, "dtype int32, expected float32"),
     "wrong precision": (with_tensor(LOW_A, np.ones(SHAPES[LOW_A])), LOW_A, "dtype float64, expected float32"),
     "NaN": (spoiled(np.nan), TOP_A, "1 values are NaN or Inf"),

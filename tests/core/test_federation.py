@@ -89,6 +89,11 @@ def test_a_server_that_is_there_already_plays_no_round():
     assert list(federation().rounds(done.after, Memory(), until=3)) == []
 
 
+def test_clients_of_one_round_draw_apart():
+    rounds = list(federation(clients_per_round=6).rounds(server(), Memory(), until=5))
+    assert any(len({outcome.split.shared for outcome in done.outcomes}) == 2 for done in rounds)
+
+
 def test_the_same_seed_gives_the_same_bits_and_another_one_others():
     def final(seed):
         return list(federation(seed=seed).rounds(server(), Memory(), until=6))[-1].after.params
@@ -164,6 +169,12 @@ def test_too_few_clients_are_replaced_by_others_in_the_repetition():
     assert done.selected == second
     assert [upload.client for upload in done.admitted] == list(second)
     assert [refusal.client for refusal in done.refused] == list(first)
+
+
+def test_one_upload_is_too_few_where_two_are_asked_for():
+    learners = {"ann": Adder(), "bob": Broken(), "cat": Broken()}
+    with pytest.raises(TooFewClients, match="1 usable uploads, min_clients is 2"):
+        list(federation(fedavg(), learners, 3, min_clients=2).rounds(server(), Memory(), until=1))
 
 
 def test_enough_clients_are_enough():

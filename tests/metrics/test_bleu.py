@@ -12,7 +12,7 @@ def test_equal_texts_score_one() -> None:
 
 def test_counts_are_clipped_by_the_largest_count_in_a_single_reference() -> None:
     # Papineni's example: "the" seven times; the references hold it twice and once, so 2 of 7 match, and no bigram does
-    refs = ["the cat is on the mat".split(), "there is a cat on the mat".split()]
+    refs = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]]
     scores = bleu_scores([["the"] * 7], [refs])
     assert scores.bleu1 == pytest.approx(2 / 7, abs=1e-8)
     assert scores.bleu2 < 1e-7
@@ -20,7 +20,7 @@ def test_counts_are_clipped_by_the_largest_count_in_a_single_reference() -> None
 
 def test_scores_are_cumulative_geometric_means_over_the_whole_corpus() -> None:
     # "a b c d": 4/4 words, 3/3, 2/2, 1/1; "a b x c d": 4/5 words, 2/4 bigrams (a b, c d), no longer match
-    hypotheses, refs = ["a b c d".split(), "a b x c d".split()], [["a b c d".split()], ["a b y c d".split()]]
+    hypotheses, refs = [list("abcd"), list("abxcd")], [[list("abcd")], [list("abycd")]]
     precisions = [8 / 9, 5 / 7, 2 / 5, 1 / 3]
     expected = [math.prod(precisions[:n]) ** (1 / n) for n in range(1, 5)]
     assert bleu_scores(hypotheses, refs) == pytest.approx(expected, abs=1e-8)
@@ -28,14 +28,14 @@ def test_scores_are_cumulative_geometric_means_over_the_whole_corpus() -> None:
 
 def test_of_two_equally_close_reference_lengths_the_shorter_counts() -> None:
     # 4 words against 3 and 5: the shorter, 3, asks for no brevity penalty; against 5 alone it is exp(1 - 5/4)
-    hypothesis = "a b c d".split()
-    assert bleu_scores([hypothesis], [["a b c".split(), "a b c d e".split()]]).bleu1 == pytest.approx(1, abs=1e-8)
-    assert bleu_scores([hypothesis], [["a b c d e".split()]]).bleu1 == pytest.approx(math.exp(-1 / 4), abs=1e-8)
+    hypothesis = list("abcd")
+    assert bleu_scores([hypothesis], [[list("abc"), list("abcde")]]).bleu1 == pytest.approx(1, abs=1e-8)
+    assert bleu_scores([hypothesis], [[list("abcde")]]).bleu1 == pytest.approx(math.exp(-1 / 4), abs=1e-8)
 
 
 def test_an_empty_hypothesis_only_shortens_the_corpus() -> None:
     # 4 of 4 words match, 4 words against 4 + 2: exp(1 - 6/4)
-    scores = bleu_scores(["a b c d".split(), []], [["a b c d".split()], ["e f".split()]])
+    scores = bleu_scores([list("abcd"), []], [[list("abcd")], [list("ef")]])
     assert scores == pytest.approx([math.exp(-1 / 2)] * 4, abs=1e-8)
 
 

@@ -1,4 +1,4 @@
-"""The seven scores together: against coco-caption's on a small world here and on the shared fixtures, from raw text too."""
+"""The seven scores together against coco-caption's: on a small world here, and on the shared fixtures from raw text."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from fedrand.metrics import CaptionScores, bleu_scores, caption_scores, cider_sc
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures"
 
-# BLEU, ROUGE-L, CIDEr-D of pycocoevalcap 1.2 with its Java tokenizer; CIDEr-R, which it lacks, is checked in test_cider
+# scored by pycocoevalcap 1.2 and its Java tokenizer; it lacks CIDEr-R, which test_cider checks
 SMALL_WORLD = [
     (
         "A small dog runs on the beach.",
@@ -27,15 +27,27 @@ SMALL_WORLD_CIDER_D = 1.7111579829965726
 
 KNOWN = {
     "B": CaptionScores(
-        0.6276747504, 0.4293918915, 0.2974174424, 0.2045432164, 0.4681081692082423, 0.5851961912728217, 0.6404469608006622
+        0.6276747504,
+        0.4293918915,
+        0.2974174424,
+        0.2045432164,
+        0.4681081692082423,
+        0.5851961912728217,
+        0.6404469608006622,
     ),
     "C": CaptionScores(
-        0.5879868606, 0.3956163513, 0.2757908126, 0.1904402998, 0.4484581179056459, 0.4963867200782366, 0.5362733265740528
+        0.5879868606,
+        0.3956163513,
+        0.2757908126,
+        0.1904402998,
+        0.4484581179056459,
+        0.4963867200782366,
+        0.5362733265740528,
     ),
 }
 
 needs_fixtures = pytest.mark.skipif(
-    not FIXTURES.is_dir(), reason="needs the folder shared/fixtures beside the checkout (caption sets with known scores)"
+    not FIXTURES.is_dir(), reason="no folder shared/fixtures beside the checkout (captions with known scores)"
 )
 
 
@@ -52,7 +64,9 @@ def _read(name: str) -> Any:
 def _tokenised(candidates: str) -> Captions:
     pairs = _read(f"tok_abstract_cands{candidates}.json")
     images = list(pairs["g"])
-    return Captions(images, [pairs["r"][image][0] for image in images], [pairs["g"][image] for image in images])
+    return Captions(
+        images, [pairs["r"][image][0] for image in images], [pairs["g"][image] for image in images]
+    )
 
 
 def _raw(candidates: str, images: Sequence[str]) -> Captions:
@@ -80,7 +94,8 @@ def test_scores_of_tokenised_captions_are_the_known_ones(candidates: str) -> Non
 @pytest.mark.parametrize("candidates", KNOWN)
 def test_scores_from_raw_text_are_the_known_ones(candidates: str) -> None:
     captions = _raw(candidates, _tokenised(candidates).images)
-    assert caption_scores(captions.hypotheses, captions.references) == pytest.approx(KNOWN[candidates], abs=1e-9)
+    scores = caption_scores(captions.hypotheses, captions.references)
+    assert scores == pytest.approx(KNOWN[candidates], abs=1e-9)
 
 
 @needs_fixtures

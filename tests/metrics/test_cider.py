@@ -63,7 +63,9 @@ def _brute_force(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
 
 
 def _scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
-    return cider_scores([text.split() for text in hypotheses], [[ref.split() for ref in refs] for refs in references])
+    return cider_scores(
+        [text.split() for text in hypotheses], [[ref.split() for ref in refs] for refs in references]
+    )
 
 
 def test_scores_are_those_of_the_formulas_written_out() -> None:
@@ -86,16 +88,16 @@ def test_an_ngram_in_every_image_weighs_nothing() -> None:
 
 
 def test_the_gaussian_is_of_bigram_counts_and_the_relative_length_of_words() -> None:
-    # image 1: "red" against "red dog": cosine log2 / (sqrt(2) log2) for n = 1 only, 0 against 1 bigrams, 1 against 2
-    # words, so D = 10 / 4 / sqrt2 * exp(-1/72) and R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
+    # image 1, "red" against "red dog": cosine log2 / (sqrt2 log2) for n = 1 only; 0 bigrams against 1, 1 word
+    # against 2: D = 10 / 4 / sqrt2 * exp(-1/72) and R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
     d, r = _scores(["red", "x"], [["red dog"], ["two cats"]])
     assert d == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 72))
     assert r == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 4) ** 0.2)
 
 
 def test_repeated_words_lower_cider_r() -> None:
-    # "red red" against "red cat": excess 1 for the only word, so 1/2; cosine of words min(2w, w) w / (2w w sqrt2), and
-    # no bigram in common; equal lengths, so D shows the bare cosine
+    # "red red" against "red cat": one "red" too many, so 1/2; cosine of words min(2w, w) w / (2w w sqrt2), no
+    # bigram in common; lengths are equal, so D shows the bare cosine
     d, r = _scores(["red red", "x"], [["red cat"], ["two dogs"]])
     assert d == pytest.approx(0.5 * 2.5 / (2 * math.sqrt(2)))
     assert r == pytest.approx(d * 0.5**0.8)

@@ -31,7 +31,7 @@ def test_equal_texts_score_one() -> None:
 
 def test_precision_and_recall_take_their_own_best_reference() -> None:
     # "a b c d" against "a b" (LCS 2) and "a b c x y z" (LCS 3): P = 3/4, R = 2/2
-    score = rouge_l(["a b c d".split()], [["a b".split(), "a b c x y z".split()]])
+    score = rouge_l([list("abcd")], [[list("ab"), list("abcxyz")]])
     assert score == pytest.approx((1 + 1.44) * 0.75 * 1 / (1 + 1.44 * 0.75))
 
 

@@ -31,14 +31,16 @@ def letter_accuracy(predictions: Sequence[str], answers: Sequence[str]) -> float
 
 
 def option_letter(text: str) -> str | None:
-    """The option a text opens with, upper case: B for "B", "(b)", "B. a cat", "The answer is B."; None if none."""
+    """The option a text opens with, upper case: B for "B", "(b)", "B. a cat", "The answer is B."; else None."""
     match = _OPTION.match(text)
     return (match[1] or match[2]).upper() if match else None
 
 
 def _share_equal(predictions: Sequence[str], answers: Sequence[str], read: Callable[[str], object]) -> float:
     if len(predictions) != len(answers):
-        raise ValueError(f"{len(predictions)} predictions but {len(answers)} answers; give one answer per prediction")
+        raise ValueError(
+            f"{len(predictions)} predictions but {len(answers)} answers; give one answer per prediction"
+        )
     if not predictions:
         raise ValueError("no predictions to score; give at least one")
     return fmean(read(p) == read(a) for p, a in zip(predictions, answers, strict=True))

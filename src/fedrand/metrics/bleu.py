@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .ngrams import MAX_N, ngram_counts
 from .pairs import check_pairs
 
-# coco-caption's smoothing: without it a corpus that shares no 4-gram would not score what the reference prints
+# coco-caption's smoothing; it shows where a corpus shares no 4-gram, and its scores are the ones compared with
 _TINY, _SMALL = 1e-15, 1e-9
 
 
@@ -23,8 +23,8 @@ class Bleu(NamedTuple):
 def bleu_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Bleu:
     """BLEU-1..4 of tokenised hypotheses, 0 to 1.
 
-    Counts are clipped by their maximum over an image's references and summed over images; each image's reference
-    length is the closest one, the shorter of two equally close. Empty hypotheses count as length 0; if all are
+    Counts are clipped by their maximum over an image's references and summed over images; an image's reference
+    length is the closest one, the shorter of two equally close. An empty hypothesis has length 0; if all are
     empty the scores are 0. Raises ValueError for unequal lengths, no images, or an image without references.
     """
     check_pairs(hypotheses, references)
@@ -34,10 +34,7 @@ def bleu_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequen
         for n, counts in enumerate(ngram_counts(hypothesis)):
             matched[n] += (counts & most[n]).total()
             guessed[n] += counts.total()
-    brevity = _brevity(
-        sum(map(len, hypotheses)),
-        sum(_closest_length(hypothesis, refs) for hypothesis, refs in zip(hypotheses, references, strict=True)),
-    )
+    brevity = _brevity(sum(map(len, hypotheses)), sum(map(_closest_length, hypotheses, references)))
     scores, product = [], 1.0
     for n in range(MAX_N):
         product *= (matched[n] + _TINY) / (guessed[n] + _SMALL)

@@ -1,7 +1,7 @@
 """CIDEr-D (Vedantam et al., 2015; coco-caption's "CIDEr") and CIDEr-R (Santos et al., 2021).
 
-Both take the same clipped tf-idf cosine, mean over n = 1..4, and weight it per (hypothesis, reference) pair: CIDEr-D by
-a Gaussian of the difference in length, CIDEr-R by the relative length and by the words repeated.
+Both take the same clipped tf-idf cosine, mean over n = 1..4, and weight it per (hypothesis, reference) pair:
+CIDEr-D by a Gaussian of the difference in length, CIDEr-R by the relative length and by the words repeated.
 """
 
 import math
@@ -38,9 +38,9 @@ class _Sentence(NamedTuple):
 def cider_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Cider:
     """CIDEr-D and CIDEr-R of tokenised hypotheses: means over images.
 
-    Document frequencies are counted over the references given, so a score belongs to its set of images. A single
-    image scores 0 (every idf is log 1), and so does an empty hypothesis. Raises ValueError for unequal lengths, no
-    images, or an image without references.
+    Document frequencies are counted over the references given, so a score belongs to its set of images. A
+    single image scores 0 (every idf is log 1), and so does an empty hypothesis. Raises ValueError for unequal
+    lengths, no images, or an image without references.
     """
     check_pairs(hypotheses, references)
     frequency = _document_frequency(references)
@@ -87,9 +87,12 @@ def _image_score(hypothesis: _Sentence, refs: Sequence[_Sentence]) -> Cider:
 def _similarity(hypothesis: _Sentence, ref: _Sentence) -> float:
     """Mean over n of sum min(h, r) * r / (|h| |r|); 0 for an n at which a side weighs nothing."""
     total = 0.0
-    for mine, theirs, norm, ref_norm in zip(hypothesis.weights, ref.weights, hypothesis.norms, ref.norms, strict=True):
-        common = sum(min(mine[ngram], theirs[ngram]) * theirs[ngram] for ngram in mine.keys() & theirs.keys())
-        total += common and common / (norm * ref_norm)
+    for n in range(MAX_N):
+        mine, theirs = hypothesis.weights[n], ref.weights[n]
+        common = sum(
+            min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs
+        )
+        total += common and common / (hypothesis.norms[n] * ref.norms[n])
     return total / MAX_N
 
 
@@ -98,11 +101,12 @@ def _gaussian(hypothesis: _Sentence, ref: _Sentence) -> float:
 
 
 def _robustness(hypothesis: _Sentence, ref: _Sentence) -> float:
-    """Repetition^0.8 * length^0.2: the geometric mean over the hypothesis' words of 1 / (1 + x), and
-    exp(-((lc - lr) / lr)^2) of the token counts; x is the excess over the reference's count of that word, or over one."""
-    excess = [
-        abs(ref.words[word] - count) if word in ref.words else count - 1 for word, count in hypothesis.words.items()
-    ]
+    """Repetition^0.8 * length^0.2.
+
+    Repetition is the geometric mean over the hypothesis' words of 1 / (1 + x), x the distance from the word's count
+    in the reference (from 1 if it is not there); length is exp(-((lc - lr) / lr)^2) of the token counts.
+    """
+    excess = [abs(count - ref.words.get(word, 1)) for word, count in hypothesis.words.items()]
     log_repetition = -fmean(map(math.log1p, excess)) if excess else 0.0
     log_length = -(((hypothesis.length - ref.length) / ref.length) ** 2)
     return math.exp(_REPETITION_WEIGHT * log_repetition + _LENGTH_WEIGHT * log_length)

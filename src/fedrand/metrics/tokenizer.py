@@ -1,21 +1,21 @@
-"""Penn Treebank tokens without Java: what coco-caption's PTBTokenizer (Stanford CoreNLP 3.4.1) makes of a caption.
+"""Penn Treebank tokens without Java: what coco-caption's PTBTokenizer (Stanford CoreNLP 3.4.1) makes of a text.
 
-Tokens are lower-cased and coco-caption's list of punctuation is dropped. Its habits are kept, for scores compare only
-over equal tokens: brackets survive as ``-lrb-`` (lower-cased, they miss the list), and so do ``!!`` and ``?!``.
-Not followed: a mixed number (``3 1/2``) and a phone number are split at their spaces, and an emoticon at its bracket.
+Tokens are lower-cased and coco-caption's list of punctuation is dropped. Its habits are kept, for scores compare
+only over equal tokens: brackets stay as ``-lrb-`` (lower-cased, they miss the list), and so do ``!!`` and ``?!``.
+Not followed: mixed numbers (``3 1/2``) and phone numbers split at their spaces, emoticons at their bracket.
 """
 
 import re
 
-_DROPPED = frozenset(["'", "‘", "’", '"', "`", ".", "?", "!", ",", ":", "-", ";"])
+_DROPPED = frozenset(["'", "\u2018", "\u2019", '"', "`", ".", "?", "!", ",", ":", "-", ";"])
 _NAMED = {
     **{"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"},
     **{"¢": "cents", "€": "$", "£": "#"},
 }
 _PLAIN = str.maketrans(
     {
-        **dict.fromkeys("“”«»‹›", '"'),
-        **dict.fromkeys("–—", " -- "),
+        **dict.fromkeys("“”«»\u2039\u203a", '"'),
+        **dict.fromkeys("\u2013\u2014", " -- "),
         **{"…": " ... ", "½": " 1/2 ", "¼": " 1/4 ", "¾": " 3/4 ", "\u00ad": ""},
     }
 )
@@ -25,7 +25,7 @@ _MARKS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e4
 _LETTER = rf"(?:(?![\d_²³¹₀-₉])[\w{_MARKS}])"
 _CHARACTER = rf"(?:(?![_²³¹₀-₉])[\w{_MARKS}])"
 _END = rf"(?!{_CHARACTER})"
-_APOSTROPHE = re.compile(rf"(?<={_CHARACTER})[‘’](?={_CHARACTER})")
+_APOSTROPHE = re.compile(rf"(?<={_CHARACTER})[\u2018\u2019](?={_CHARACTER})")
 # emoji, joiners, variation selectors: the Java lexer discards them
 _UNREADABLE = re.compile("[\u200b-\u200f\ufe00-\ufe0f\ufeff\U00010000-\U0010ffff]")
 

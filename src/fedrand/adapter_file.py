@@ -1,0 +1,145 @@
+"""An adapter for other programs: PEFT's two files, or merged into a folder that plain transformers loads.
+
+PEFT's key names live here only.
+"""
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from fedrand.errors import InputError
+from fedrand.models.load import quiet
+from fedrand.models.runtime import torch
+from fedrand.models.vlm import VisionLanguageModel
+from fedrand.params import Key, Params, norm, select
+from fedrand.tensorfile import sync_folder
+
+CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
+PREFIX = "base_model.model."
+SUFFIX = {"A": ".lora_A.weight", "B": ".lora_B.weight"}
+# Forms of LoRA that change what the two factors mean; read as if they were plain they would give another model.
+FOREIGN = ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "modules_to_save")
+
+
+class AdapterFileError(InputError):
+    """An adapter that cannot be written or read: where, what is wrong, what to do."""
+
+
+@dataclass(frozen=True)
+class PeftAdapter:
+    """What a PEFT folder holds: W + scale * B A on the model `base_model`."""
+
+    params: Params
+    rank: int
+    scale: float
+    base_model: str
+
+
+def save_peft(
+    folder: Path, params: Params, rank: int, scale: float, base_model_name_or_path: str, *, trained: bool = True
+) -> None:
+    """Write a folder that peft.PeftModel.from_pretrained loads; it is there whole or not at all.
+
+    AdapterFileError for an export without tensors, with half a pair, with a rank that is not `rank`, with NaN or Inf, or,
+    unless `trained` is false, with every B zero, which is the base model.
+    """
+    _check(params, rank, trained)
+    config = {
+        "peft_type": "LORA",
+        "task_type": None,
+        "base_model_name_or_path": base_model_name_or_path,
+        "r": rank,
+        "lora_alpha": int(rank * scale) if float(rank * scale).is_integer() else rank * scale,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "inference_mode": True,
+        "target_modules": sorted({key.layer for key in params}),  # whole names: a suffix would match the vision tower too
+    }
+    tensors = {f"{PREFIX}{key.layer}{SUFFIX[key.factor]}": np.ascontiguousarray(value) for key, value in params.items()}
+    with _whole(Path(folder)) as place:
+        (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        save_file(tensors, place / TENSORS, metadata={"format": "pt"})
+
+
+def load_peft(folder: Path) -> PeftAdapter:
+    """Read a PEFT LoRA folder. AdapterFileError names missing, unexpected and unsupported parts."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        tensors = load_file(folder / TENSORS)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise AdapterFileError(f"{folder} is no PEFT adapter ({error}); it needs {CONFIG} and {TENSORS}") from error
+    foreign = [name for name in FOREIGN if config.get(name)]
+    if config.get("peft_type") != "LORA" or foreign:
+        raise AdapterFileError(f"{folder} is not plain LoRA ({', '.join(foreign) or config.get('peft_type')}); export it as such")
+    params = {key: tensors[name] for name in sorted(tensors) if (key := _key(folder, name))}
+    _check(params, config["r"], trained=False)
+    return PeftAdapter(params, config["r"], config["lora_alpha"] / config["r"], config["base_model_name_or_path"])
+
+
+def save_merged(folder: Path, vlm: VisionLanguageModel, params: Params, scale: float) -> None:
+    """The model with W + scale * B A in place of W, and its processor; AutoModelForImageTextToText loads it."""
+    layers = sorted({key.layer for key in params})
+    _check(params, len(params[Key(layers[0], "A")]) if layers else 0, trained=True)
+    weights = vlm.model.state_dict()
+    if unknown := [layer for layer in layers if f"{layer}.weight" not in weights]:
+        raise AdapterFileError(f"model '{vlm.name}' has no layer {unknown[0]}; merge into the adapter's own base model")
+    merged = {f"{layer}.weight": _merged(weights[f"{layer}.weight"], params, layer, scale) for layer in layers}
+    with _whole(Path(folder)) as place, quiet():
+        vlm.model.save_pretrained(place, state_dict={**weights, **merged})
+        vlm.processor.save_pretrained(place)
+
+
+def _merged(weight: torch.Tensor, params: Params, layer: str, scale: float) -> torch.Tensor:
+    a, b = (torch.from_numpy(np.array(params[Key(layer, factor)])).double() for factor in "AB")
+    return (weight.double() + scale * (b @ a).to(weight.device)).to(weight.dtype)
+
+
+def _key(folder: Path, name: str) -> Key:
+    for factor, suffix in SUFFIX.items():
+        if name.startswith(PREFIX) and name.endswith(suffix):
+            return Key(name.removeprefix(PREFIX).removesuffix(suffix), factor)
+    raise AdapterFileError(f"{folder} has the unexpected tensor {name}; only {PREFIX}LAYER{SUFFIX['A']} and B are read")
+
+
+def _check(params: Params, rank: int, trained: bool) -> None:
+    if not params:
+        raise AdapterFileError("an adapter without tensors is the base model; nothing is written or read")
+    pairs = {Key(key.layer, factor) for key in params for factor in "AB"}
+    if missing := sorted(pairs - params.keys()):
+        raise AdapterFileError(f"the adapter lacks {len(missing)} tensors, first {missing[0]}; get a complete one")
+    for key, value in params.items():
+        found = value.shape[0 if key.factor == "A" else 1]
+        if found != rank:
+            raise AdapterFileError(f"tensor {key} has rank {found}, the adapter's is {rank}; use the rank it was trained at")
+    total = norm(params)
+    if not math.isfinite(total):
+        raise AdapterFileError("the adapter holds NaN or Inf; go back to an earlier round")
+    if trained and norm(select(params, {key for key in params if key.factor == "B"})) == 0:
+        raise AdapterFileError("every B of the adapter is zero, so it is the base model; train it before exporting it")
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder` to write in, which takes its name when all is written."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    try:
+        yield place
+        for path in place.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # transformers may write weights with mode 0600
+        place.chmod(0o755)
+        if folder.exists():
+            shutil.rmtree(folder)
+        place.rename(folder)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    sync_folder(folder.parent)

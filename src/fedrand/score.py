@@ -1,0 +1,191 @@
+"""What a model thinks of each token of an answer: likelihoods and Renyi entropies from one forward pass.
+
+Everything the model-score attacks need (Min-K%, Min-K%++, MaxRenyi-K%, reference difference) and the losses and multiple
+choice of the evaluation. Scores are of whatever adapter is attached; `with adapter.off():` gives the base model's.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedrand.batch import Batch, collate
+from fedrand.data.example import Example
+from fedrand.lora import Adapter
+from fedrand.models.encoding import Encoded
+from fedrand.models.features import ImageFeatures
+from fedrand.models.runtime import torch
+from fedrand.models.vlm import VisionLanguageModel
+from fedrand.params import Key, Params
+
+ALPHAS = (0.5, 1.0, 2.0, float("inf"))
+CELLS = 2**24  # logits held at once, 64 MB in float32
+NEVER = -1e4  # stands for log 0: its probability is 0 in every float type, and 0 times it is 0
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distributions:
+    """Of N next-token distributions p with outcomes y, nats: log p(y); mean and variance of log p under p; Renyi
+    entropies [4, N] of order 1/2, 1, 2, infinity (exact, no clamp); the largest log p."""
+
+    logp: Values
+    mean_logp: Values
+    var_logp: Values
+    renyi: Values
+    max_logp: Values
+
+
+@dataclass(frozen=True)
+class TokenScores(Distributions):
+    """One example, over its answer tokens and the end of text. image: Renyi entropies [4, image tokens] of what is
+    predicted at each image position (the last one predicts the first token after the image), where asked for."""
+
+    id: str
+    image: Values | None = None
+
+    @property
+    def loss(self) -> float:
+        """Mean negative log-likelihood per token, nats."""
+        return -float(self.logp.mean())
+
+
+@dataclass(frozen=True)
+class ChoiceScores:
+    """One question. raw: log-likelihood of each choice as the answer; pmi: what the image adds to it (raw minus the
+    same without the image), which takes out how likely a name is by itself."""
+
+    id: str
+    raw: Values
+    pmi: Values
+
+
+@torch.no_grad()
+def distributions(logits: torch.Tensor, targets: torch.Tensor) -> Distributions:
+    """From logits [N, V] and outcomes [N]."""
+    logp = torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
+    p, finite = logp.exp(), logp.clamp_min(NEVER)
+    mean = (p * finite).sum(-1)
+    entropies = (2 * torch.logsumexp(finite / 2, -1), -mean, -torch.logsumexp(2 * finite, -1), -finite.amax(-1))
+    return Distributions(
+        _values(logp.gather(-1, targets[:, None])[:, 0]),
+        _values(mean),
+        _values((p * (finite - mean[:, None]).square_()).sum(-1)),
+        _values(torch.stack(entropies).clamp_min_(0)),
+        _values(logp.amax(-1)),
+    )
+
+
+def token_scores(
+    vlm: VisionLanguageModel,
+    features: ImageFeatures,
+    encoded: Sequence[Encoded],
+    batch_size: int = 64,
+    image: bool = False,
+) -> list[TokenScores]:
+    """Scores of each example's answer, in the order given."""
+    scores: dict[int, TokenScores] = {}
+    for indices in by_length(encoded, batch_size):
+        some = [encoded[i] for i in indices]
+        scores |= dict(zip(indices, _batch_scores(vlm, collate(vlm, features, some), some, image), strict=True))
+    return [scores[i] for i in range(len(encoded))]
+
+
+def nll(scores: Sequence[TokenScores]) -> float:
+    """Mean negative log-likelihood over all tokens of all examples, nats."""
+    return -float(np.concatenate([score.logp for score in scores]).mean())
+
+
+def choice_scores(
+    vlm: VisionLanguageModel, features: ImageFeatures, examples: Sequence[Example], batch_size: int = 64
+) -> list[ChoiceScores]:
+    """Every choice of every question as its answer, with the image and without."""
+    asked = [replace(example, answer=choice) for example in examples for choice in example.choices]
+    seen = _totals(vlm, features, [vlm.encode(example) for example in asked], batch_size)
+    blind = _totals(vlm, features, [vlm.encode(example, with_image=False) for example in asked], batch_size)
+    ends = np.cumsum([len(example.choices) for example in examples])[:-1]
+    parts = zip(examples, np.split(seen, ends), np.split(seen - blind, ends), strict=True)
+    return [ChoiceScores(example.id, raw, gain) for example, raw, gain in parts]
+
+
+def factor_gradients(
+    adapter: Adapter,
+    features: ImageFeatures,
+    encoded: Sequence[Encoded],
+    params: Params,
+    batch_size: int = 32,
+) -> Iterator[dict[Key, np.ndarray]]:
+    """Each example's own gradient of its loss (mean over its answer tokens) at `params`, in the order given.
+
+    One backward pass per batch: no example's tokens reach another's. Leaves `params` in the adapter.
+    """
+    adapter.load(params)
+    for start in range(0, len(encoded), batch_size):
+        some = encoded[start : start + batch_size]
+        yield from map(adapter.named, _gradient_rows(adapter, features, some))
+
+
+def by_length(encoded: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
+    """Indices in batches of like length, which leaves little padding."""
+    ordered = sorted(range(len(encoded)), key=lambda i: (len(encoded[i]), i))
+    return (ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size))
+
+
+@torch.no_grad()
+def _batch_scores(vlm: VisionLanguageModel, batch: Batch, encoded: Sequence[Encoded], image: bool) -> list[TokenScores]:
+    hidden = vlm.decode(batch.embeds).flatten(0, 1)
+    answers = _chunked(vlm, hidden, batch.places, batch.targets)
+    views = _image_entropies(vlm, hidden, encoded, batch.embeds.shape[1]) if image else [None] * len(encoded)
+    ends = np.cumsum(batch.counts)[:-1]
+    fields = {name: np.split(value, ends, -1) for name, value in vars(answers).items()}
+    return [
+        TokenScores(id=one.id, image=view, **{name: parts[i] for name, parts in fields.items()})
+        for i, (one, view) in enumerate(zip(encoded, views, strict=True))
+    ]
+
+
+def _chunked(
+    vlm: VisionLanguageModel, hidden: torch.Tensor, places: torch.Tensor, targets: torch.Tensor
+) -> Distributions:
+    """Logits of a few positions at a time: with a vocabulary of 150,000 all of them would not fit."""
+    rows = max(1, CELLS // vlm.head(hidden[:1]).shape[-1])
+    parts = [
+        distributions(vlm.head(hidden[place]), target)
+        for place, target in zip(places.split(rows), targets.split(rows), strict=True)
+    ]
+    return Distributions(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in vars(parts[0])))
+
+
+def _image_entropies(
+    vlm: VisionLanguageModel, hidden: torch.Tensor, encoded: Sequence[Encoded], width: int
+) -> list[Values | None]:
+    found = [np.flatnonzero(one.input_ids == vlm.image_token) for one in encoded]
+    places = np.concatenate([i * width + positions for i, positions in enumerate(found)])
+    if not len(places):
+        return [None] * len(encoded)
+    index = torch.from_numpy(places).to(hidden.device)
+    entropies = _chunked(vlm, hidden, index, torch.zeros_like(index)).renyi
+    parts = np.split(entropies, np.cumsum([len(positions) for positions in found])[:-1], -1)
+    return [part if part.shape[-1] else None for part in parts]
+
+
+def _totals(vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence[Encoded], batch_size: int) -> Values:
+    return np.array([score.logp.sum() for score in token_scores(vlm, features, encoded, batch_size)])
+
+
+def _gradient_rows(adapter: Adapter, features: ImageFeatures, encoded: Sequence[Encoded]) -> np.ndarray:
+    """[examples, parameters]."""
+    vlm = adapter.vlm
+    batch = collate(vlm, features, encoded)
+    counts = torch.tensor(batch.counts, device=vlm.device)
+    with adapter.per_example(len(encoded)) as rows:
+        hidden = vlm.decode(batch.embeds).flatten(0, 1).index_select(0, batch.places)
+        losses = torch.nn.functional.cross_entropy(vlm.head(hidden), batch.targets, reduction="none")
+        (losses / counts.repeat_interleave(counts)).sum().backward()
+    return rows.cpu().numpy()
+
+
+def _values(tensor: torch.Tensor) -> Values:
+    return tensor.double().cpu().numpy()
