@@ -11,7 +11,7 @@ def test_equal_texts_score_one() -> None:
 
 
 def test_counts_are_clipped_by_the_largest_count_in_a_single_reference() -> None:
-    # Papineni's example: "the" seven times; the references hold it twice and once, so 2 of 7 match, and no bigram does
+    # Papineni's example: seven times "the"; the references hold two and one, so 2 of 7 match, and no bigram
     refs = [["the", "cat", "is", "on", "the", "mat"], ["there", "is", "a", "cat", "on", "the", "mat"]]
     scores = bleu_scores([["the"] * 7], [refs])
     assert scores.bleu1 == pytest.approx(2 / 7, abs=1e-8)

@@ -1,4 +1,4 @@
-"""The seven scores together against coco-caption's: on a small world here, and on the shared fixtures from raw text."""
+"""The seven scores together against coco-caption's: on a small world here and on the shared fixtures."""
 
 import json
 from collections.abc import Sequence

@@ -89,7 +89,7 @@ def test_an_ngram_in_every_image_weighs_nothing() -> None:
 
 def test_the_gaussian_is_of_bigram_counts_and_the_relative_length_of_words() -> None:
     # image 1, "red" against "red dog": cosine log2 / (sqrt2 log2) for n = 1 only; 0 bigrams against 1, 1 word
-    # against 2: D = 10 / 4 / sqrt2 * exp(-1/72) and R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
+    # against 2: D = 10 / 4 / sqrt2 * exp(-1/72) R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
     d, r = _scores(["red", "x"], [["red dog"], ["two cats"]])
     assert d == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 72))
     assert r == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 4) ** 0.2)

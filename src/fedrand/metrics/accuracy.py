@@ -31,7 +31,7 @@ def letter_accuracy(predictions: Sequence[str], answers: Sequence[str]) -> float
 
 
 def option_letter(text: str) -> str | None:
-    """The option a text opens with, upper case: B for "B", "(b)", "B. a cat", "The answer is B."; else None."""
+    """The option a text opens with, upper case: B for "B", "(b)", "B. a cat", "Answer: B"; else None."""
     match = _OPTION.match(text)
     return (match[1] or match[2]).upper() if match else None
 

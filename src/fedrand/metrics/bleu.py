@@ -1,15 +1,13 @@
 """Corpus BLEU-1..4 (Papineni et al., 2002) as coco-caption computes it."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from .ngrams import MAX_N, ngram_counts
 from .pairs import check_pairs
 
-# coco-caption's smoothing; it shows where a corpus shares no 4-gram, and its scores are the ones compared with
+# coco-caption's smoothing: visible where a corpus shares no 4-gram, so part of comparable scores
 _TINY, _SMALL = 1e-15, 1e-9
 
 
@@ -23,19 +21,22 @@ class Bleu(NamedTuple):
 def bleu_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> Bleu:
     """BLEU-1..4 of tokenised hypotheses, 0 to 1.
 
-    Counts are clipped by their maximum over an image's references and summed over images; an image's reference
+    Counts are clipped by their maximum over an image's references and summed over images; the reference
     length is the closest one, the shorter of two equally close. An empty hypothesis has length 0; if all are
     empty the scores are 0. Raises ValueError for unequal lengths, no images, or an image without references.
     """
     check_pairs(hypotheses, references)
     matched, guessed = [0] * MAX_N, [0] * MAX_N
     for hypothesis, refs in zip(hypotheses, references, strict=True):
-        most = [reduce(Counter.__or__, counters) for counters in zip(*map(ngram_counts, refs), strict=True)]
+        ref_counts = [ngram_counts(ref) for ref in refs]
         for n, counts in enumerate(ngram_counts(hypothesis)):
-            matched[n] += (counts & most[n]).total()
+            matched[n] += sum(
+                min(count, max(ref[n][ngram] for ref in ref_counts)) for ngram, count in counts.items()
+            )
             guessed[n] += counts.total()
     brevity = _brevity(sum(map(len, hypotheses)), sum(map(_closest_length, hypotheses, references)))
-    scores, product = [], 1.0
+    scores: list[float] = []
+    product = 1.0
     for n in range(MAX_N):
         product *= (matched[n] + _TINY) / (guessed[n] + _SMALL)
         scores.append(brevity * product ** (1 / (n + 1)))

@@ -11,7 +11,7 @@ from .tokenizer import tokenize
 
 
 class CaptionScores(NamedTuple):
-    """As coco-caption returns them: BLEU and ROUGE-L 0 to 1, CIDEr 0 to 10 (0.585, which the paper prints as 58.5)."""
+    """Raw scale: BLEU and ROUGE-L 0 to 1, CIDEr 0 to 10; the paper prints a CIDEr of 0.585 as 58.5."""
 
     bleu1: float
     bleu2: float
@@ -29,10 +29,10 @@ def caption_scores(
 ) -> CaptionScores:
     """Scores of one hypothesis per image against that image's references, over the whole set.
 
-    `tokenizer` turns a text into its tokens; pass `str.split` for strings that are tokenised already. An empty
-    hypothesis scores 0 in the means over images and shortens BLEU's corpus. CIDEr's document frequencies come from
-    these references, so it compares only over the same images, and one image alone scores 0. Raises ValueError
-    for unequal lengths, no images, or an image without references.
+    `tokenizer` turns a text into its tokens; `str.split` is for strings that are tokenised already. An empty
+    hypothesis scores 0 in the means over images and shortens BLEU's corpus. CIDEr's document frequencies are
+    those of these references: it compares only over the same images, and one image alone scores 0. Raises
+    ValueError for unequal lengths, no images, or an image without references.
     """
     check_pairs(hypotheses, references)
     hypothesis_tokens = [tokenizer(text) for text in hypotheses]

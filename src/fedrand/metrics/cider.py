@@ -103,8 +103,8 @@ def _gaussian(hypothesis: _Sentence, ref: _Sentence) -> float:
 def _robustness(hypothesis: _Sentence, ref: _Sentence) -> float:
     """Repetition^0.8 * length^0.2.
 
-    Repetition is the geometric mean over the hypothesis' words of 1 / (1 + x), x the distance from the word's count
-    in the reference (from 1 if it is not there); length is exp(-((lc - lr) / lr)^2) of the token counts.
+    Repetition is the geometric mean over the hypothesis' words of 1 / (1 + x), x the distance from the
+    word's count in the reference (from 1 if it is not there); length is exp(-((lc - lr) / lr)^2) of the token counts.
     """
     excess = [abs(count - ref.words.get(word, 1)) for word, count in hypothesis.words.items()]
     log_repetition = -fmean(map(math.log1p, excess)) if excess else 0.0

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def check_pairs(hypotheses: Sequence[object], references: Sequence[Sequence[object]]) -> None:
-    """Raise ValueError unless there are images, each with one hypothesis and a non-empty list of references."""
+    """Raise ValueError unless there are images, each with one hypothesis and a list of references."""
     if len(hypotheses) != len(references):
         raise ValueError(
             f"{len(hypotheses)} hypotheses but {len(references)} reference lists; give one of each per image"

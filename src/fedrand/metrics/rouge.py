@@ -1,4 +1,4 @@
-"""ROUGE-L (Lin, 2004) as coco-caption computes it: F-measure of the longest common subsequence, beta = 1.2."""
+"""ROUGE-L (Lin, 2004) as coco-caption has it: F-measure of the longest common subsequence, beta = 1.2."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -11,8 +11,8 @@ _BETA_SQUARED = 1.2**2
 def rouge_l(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequence[Sequence[str]]]) -> float:
     """Mean over images of ROUGE-L, 0 to 1, of tokenised hypotheses.
 
-    Precision and recall each take their own best reference, so an image can score more than against any one of
-    them. An empty hypothesis scores 0, also against an empty reference (coco-caption: 1). Raises ValueError for
+    Precision and recall each take their own best reference, so an image can score more than against any one.
+    An empty hypothesis scores 0, against an empty reference too (coco-caption: 1). Raises ValueError for
     unequal lengths, no images, or an image without references.
     """
     check_pairs(hypotheses, references)
@@ -29,7 +29,7 @@ def _image_score(hypothesis: Sequence[str], refs: Sequence[Sequence[str]]) -> fl
 
 
 def lcs_length(a: Sequence[str], b: Sequence[str]) -> int:
-    """Length of the longest common subsequence, by Hyyrö's bit vectors (2004): one integer per row of the table."""
+    """Length of the longest common subsequence, by Hyyrö's bit vectors (2004): an integer per row."""
     positions: dict[str, int] = {}
     for index, word in enumerate(a):
         positions[word] = positions.get(word, 0) | 1 << index

@@ -1,7 +1,7 @@
-"""Penn Treebank tokens without Java: what coco-caption's PTBTokenizer (Stanford CoreNLP 3.4.1) makes of a text.
+"""Penn Treebank tokens without Java: what coco-caption's tokenizer (Stanford CoreNLP 3.4.1) gives.
 
-Tokens are lower-cased and coco-caption's list of punctuation is dropped. Its habits are kept, for scores compare
-only over equal tokens: brackets stay as ``-lrb-`` (lower-cased, they miss the list), and so do ``!!`` and ``?!``.
+Tokens are lower-cased and coco-caption's list of punctuation is dropped. Its habits are kept, for scores
+compare only over equal tokens: ``-lrb-`` stays (lower-cased, it misses the list), and so do ``!!`` and ``?!``.
 Not followed: mixed numbers (``3 1/2``) and phone numbers split at their spaces, emoticons at their bracket.
 """
 
@@ -35,17 +35,17 @@ def _any(words: str) -> str:
 
 
 _ABBREVIATION = _any(
-    """adj adm adv al ala alex apr ariz assn assoc aug ave bldg blvd brig bros calif capt cf cie cmdr co col colo conn
-    corp cos cpl ct dec dept det dr drs ens esq est etc ext feb fla fri ft ga gen gov hon inc ind intl jan jos jr jul
-    jun kan ky lt ltd maj mar md messrs mfg mich minn mo mon mont mr mrs ms mt natl neb nev nov oct okla penn ph ph.d
-    plc pres prof pte pty pvt rd rep rev rt sen sep sept seq sgt spc sq sr st ste supt sys tel tenn thu thurs tue tues
-    univ va vs vt wed wis wisc wm wyo"""
+    """adj adm adv al ala alex apr ariz assn assoc aug ave bldg blvd brig bros calif capt cf cie cmdr co
+    col colo conn corp cos cpl ct dec dept det dr drs ens esq est etc ext feb fla fri ft ga gen gov hon
+    inc ind intl jan jos jr jul jun kan ky lt ltd maj mar md messrs mfg mich minn mo mon mont mr mrs ms mt
+    natl neb nev nov oct okla penn ph ph.d plc pres prof pte pty pvt rd rep rev rt sen sep sept seq sgt
+    spc sq sr st ste supt sys tel tenn thu thurs tue tues univ va vs vt wed wis wisc wm wyo"""
 )
 _CAPITALISED_ABBREVIATION = _any("Ark Az Del Ill La Mass Miss Ore Pa Tex Wash")
 _NUMBERED = _any("art ca fig figs no nos op pp prop")
 _SENTENCE_START = _any(
-    """A About After An As At But He Her Here However If In It Last Many More Now Once One Other Our She Since So Some
-    Such That The Their Then There These They This We What When While Yet You"""
+    """A About After An As At But He Her Here However If In It Last Many More Now Once One Other Our She
+    Since So Some Such That The Their Then There These They This We What When While Yet You"""
 )
 _FUSED = {"can": "not", "gon": "na", "wan": "na", "got": "ta", "gim": "me", "lem": "me"}
 _HELD_BY_AN_APOSTROPHE = _any("ma'am ne'er e'er c'mon s'mores hallowe'en qu'est c'est")
@@ -57,11 +57,13 @@ _KINDS = {
     "fused word": "(?i:" + "|".join(rf"{first}(?={rest}{_END})" for first, rest in _FUSED.items()) + ")",
     "plain word, for speed": r"[A-Za-z]+(?=\s)",
     "tag": r"</?[A-Za-z!][^\s<>]*>",
-    "address": r"(?:https?://|www\.)[^\s\"<>|()]*[^\s\"<>|().!?,;:'-]|\w[\w.+-]*@\w[\w-]*(?:\.\w[\w-]*)*|[@#][A-Za-z]\w*",
+    "address": r"(?:https?://|www\.)[^\s\"<>|()]*[^\s\"<>|().!?,;:'-]",
+    "mail or handle": r"\w[\w.+-]*@\w[\w-]*(?:\.\w[\w-]*)*|[@#][A-Za-z]\w*",
     "initials": rf"(?:{_LETTER}\.){{2,}}{_END}|{_LETTER}\.{_END}(?!\s+{_SENTENCE_START}{_END})",
-    "abbreviation": rf"(?:(?i:{_ABBREVIATION})|{_CAPITALISED_ABBREVIATION})\.{_END}|(?i:{_NUMBERED})\.(?=\s+\d)",
+    "abbreviation": rf"(?:(?i:{_ABBREVIATION})|{_CAPITALISED_ABBREVIATION})\.{_END}",
+    "abbreviation before a number": rf"(?i:{_NUMBERED})\.(?=\s+\d)",
     "negation": rf"(?i:{_CHARACTER}+?(?={_NEGATION})|{_NEGATION})",
-    "clitic": rf"(?i:'t(?=(?:is|was){_END})|'(?:s|m|d|ll|re|ve|em|cause|til){_END}|'n'|'n{_END}|y'(?={_LETTER}))",
+    "clitic": rf"(?i:'(?:s|m|d|ll|re|ve|em|cause|til){_END}|'t(?=(?:is|was){_END})|'n'|'n{_END}|y'(?={_LETTER}))",
     "elision": rf"(?i:{_HELD_BY_AN_APOSTROPHE}{_END}|[dol]'{_LETTER}{{2,}})|'\d\ds?{_END}",
     "initials joined by &": r"[A-Z]+(?:&[A-Z]+)+",
     "words a missing space joined": rf"{_LETTER}+(?:[.?!]{_LETTER}+)+",
@@ -74,5 +76,5 @@ _TOKEN = re.compile("|".join(_KINDS.values()))
 def tokenize(text: str) -> list[str]:
     """Lower-cased tokens of a text, without punctuation; [] for an empty one. A line break counts as a space."""
     plain = _APOSTROPHE.sub("'", text.translate(_PLAIN)).replace("&amp;", "&")
-    found = _TOKEN.findall(_UNREADABLE.sub(" ", plain))
+    found = (match.group() for match in _TOKEN.finditer(_UNREADABLE.sub(" ", plain)))
     return [_NAMED.get(token, token.lower()) for token in found if token not in _DROPPED]

@@ -1,0 +1,1 @@
+"""What an adversary could learn from a run, measured on its transcript."""

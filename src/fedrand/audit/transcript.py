@@ -1,0 +1,132 @@
+"""The transcript of a run: what the server sent and got, and apart from it what only the clients knew.
+
+A folder rNNNN per round with `broadcast.safetensors`, `upload.CLIENT.safetensors` and, in simulation only,
+`oracle/CLIENT.safetensors` (the client's whole adapter after training); `index.jsonl` names every file with its sha256.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+from fedrand.errors import InputError
+from fedrand.federation import Round
+from fedrand.ledger import part
+from fedrand.lines import Lines, json_round
+from fedrand.params import Params
+from fedrand.tensorfile import from_bytes, to_bytes, write_atomic
+
+INDEX = "index.jsonl"
+
+
+class TranscriptError(InputError):
+    """A transcript that is missing, cut short or altered; names the file."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file. kind: "broadcast", "upload" or "oracle"; keys: "A", "B", "all" or "mixed"."""
+
+    round: int
+    kind: str
+    client: str
+    num_examples: int
+    keys: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class TranscriptWriter:
+    """Writes rounds down: first the files, then their lines of the index."""
+
+    folder: Path
+
+    def record(self, round: Round) -> None:
+        """The broadcast, every upload that reached the server, and the oracle's files of one round."""
+        number, server = round.before.round, round.before
+        entries = [self._write(number, "broadcast", "", 0, server.params, server.params)]
+        for outcome in round.outcomes:
+            upload = outcome.upload
+            for kind, params in (("upload", upload.params), ("oracle", outcome.state.local)):
+                entries.append(
+                    self._write(number, kind, upload.client, upload.num_examples, params, server.params)
+                )
+        self._index.append(json.dumps(asdict(entry)) for entry in entries)
+
+    def truncate(self, round: int) -> None:
+        """Drop the lines and files of `round` and later ones, and a torn last line."""
+        self._index.cut(round)
+        for folder in self.folder.glob("r[0-9]*"):
+            if int(folder.name[1:]) >= round:
+                _remove(folder)
+
+    @property
+    def _index(self) -> Lines:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Lines(self.folder / INDEX, json_round)
+
+    def _write(self, round: int, kind: str, client: str, count: int, params: Params, known: Params) -> Entry:
+        file = _NAMES[kind].format(round=round, client=client)
+        header = {"round": round} | ({"client": client, "num_examples": count} if client else {})
+        data = to_bytes(params, header)
+        write_atomic(self.folder / file, data, private=kind == "oracle")
+        keys = part(frozenset(params), frozenset(known))
+        return Entry(round, kind, client, count, keys, file, hashlib.sha256(data).hexdigest())
+
+
+_NAMES = {
+    "broadcast": "r{round:04d}/broadcast.safetensors",
+    "upload": "r{round:04d}/upload.{client}.safetensors",
+    "oracle": "r{round:04d}/oracle/{client}.safetensors",
+}
+
+
+def _remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    folder.rmdir()
+
+
+@dataclass(frozen=True)
+class Index:
+    """Reads entries of some kinds only: what is of another kind cannot be reached through it."""
+
+    folder: Path
+    kinds: tuple[str, ...]
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        lines = Lines(self.folder / INDEX, json_round).read()
+        if not lines:
+            raise TranscriptError(f"no transcript in {self.folder}; a run writes it: fedrand run RECIPE --out RUN")
+        return tuple(entry for entry in (Entry(**json.loads(line)) for line in lines) if entry.kind in self.kinds)
+
+    def read(self, entry: Entry) -> Params:
+        """The tensors of one file, its bytes checked against the index."""
+        if entry not in self.entries:
+            raise PermissionError(f"{entry.file} is no {' or '.join(self.kinds)}; this reader may not open it")
+        path = self.folder / entry.file
+        if not path.is_file():
+            raise TranscriptError(f"{path} is missing; the transcript is not whole")
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != entry.sha256:
+            raise TranscriptError(f"{path} was altered or cut: its sha256 is not the one in {INDEX}")
+        return from_bytes(data, str(path))[0]
+
+    def of(self, kind: str, client: str = "") -> Iterator[Entry]:
+        """The entries of one kind (and client), oldest first."""
+        found = (entry for entry in self.entries if entry.kind == kind and entry.client == client)
+        return iter(sorted(found, key=lambda entry: entry.round))
+
+
+def transcript(folder: Path) -> Index:
+    """What the server sent and got."""
+    return Index(folder, ("broadcast", "upload"))
+
+
+def oracle(folder: Path) -> Index:
+    """What only the clients knew: for calibration, and only in simulation."""
+    return Index(folder, ("oracle",))
