@@ -49,8 +49,8 @@ def save_peft(
 ) -> None:
     """Write a folder that peft.PeftModel.from_pretrained loads; it is there whole or not at all.
 
-    AdapterFileError for an export without tensors, with half a pair, with a rank that is not `rank`, with NaN or Inf, or,
-    unless `trained` is false, with every B zero, which is the base model.
+    AdapterFileError for an export without tensors, with half a pair, with a rank that is not `rank`, with NaN or Inf,
+    or, unless `trained` is false, with every B zero, which is the base model.
     """
     _check(params, rank, trained)
     config = {
@@ -62,7 +62,7 @@ def save_peft(
         "lora_dropout": 0.0,
         "bias": "none",
         "inference_mode": True,
-        "target_modules": sorted({key.layer for key in params}),  # whole names: a suffix would match the vision tower too
+        "target_modules": sorted({key.layer for key in params}),  # whole names: a suffix might match the vision tower
     }
     tensors = {f"{PREFIX}{key.layer}{SUFFIX[key.factor]}": np.ascontiguousarray(value) for key, value in params.items()}
     with _whole(Path(folder)) as place:
@@ -79,7 +79,8 @@ def load_peft(folder: Path) -> PeftAdapter:
         raise AdapterFileError(f"{folder} is no PEFT adapter ({error}); it needs {CONFIG} and {TENSORS}") from error
     foreign = [name for name in FOREIGN if config.get(name)]
     if config.get("peft_type") != "LORA" or foreign:
-        raise AdapterFileError(f"{folder} is not plain LoRA ({', '.join(foreign) or config.get('peft_type')}); export it as such")
+        found = ", ".join(foreign) or config.get("peft_type")
+        raise AdapterFileError(f"{folder} is not plain LoRA ({found}); export it as such")
     params = {key: tensors[name] for name in sorted(tensors) if (key := _key(folder, name))}
     _check(params, config["r"], trained=False)
     return PeftAdapter(params, config["r"], config["lora_alpha"] / config["r"], config["base_model_name_or_path"])
@@ -119,7 +120,7 @@ def _check(params: Params, rank: int, trained: bool) -> None:
     for key, value in params.items():
         found = value.shape[0 if key.factor == "A" else 1]
         if found != rank:
-            raise AdapterFileError(f"tensor {key} has rank {found}, the adapter's is {rank}; use the rank it was trained at")
+            raise AdapterFileError(f"tensor {key} has rank {found}, the adapter's is {rank}; give the rank of training")
     total = norm(params)
     if not math.isfinite(total):
         raise AdapterFileError("the adapter holds NaN or Inf; go back to an earlier round")

@@ -1,6 +1,6 @@
 """Encoded examples side by side: embeddings padded on the right, and where the logits of their answers come from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,3 +42,12 @@ def answer_hidden(vlm: VisionLanguageModel, batch: Batch) -> torch.Tensor:
     """Hidden states [N, H] at the answers' positions: the only ones the head is run on."""
     hidden = vlm.decode(batch.embeds)
     return hidden.view(-1, hidden.shape[-1]).index_select(0, batch.places)
+
+
+def equal_lengths(prompts: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
+    """Indices of prompts in batches of one length, which need no padding before what is said next."""
+    groups: dict[int, list[int]] = {}
+    for index, prompt in enumerate(prompts):
+        groups.setdefault(len(prompt), []).append(index)
+    for group in groups.values():
+        yield from (group[start : start + batch_size] for start in range(0, len(group), batch_size))

@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from fedrand.choices import choice_scores
 from fedrand.data.example import Example
 from fedrand.generate import captions
 from fedrand.messages import ServerState
 from fedrand.metrics import caption_scores, text_accuracy
 from fedrand.params import Params
 from fedrand.progress import Progress
-from fedrand.score import choice_scores, token_scores
+from fedrand.score import token_scores
 from fedrand.shelf import DiskShelf
 from fedrand.world import World
 

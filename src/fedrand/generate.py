@@ -1,11 +1,11 @@
 """Greedy decoding in batches, with a KV cache: prompts of equal length together, so that nothing needs padding."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedrand.batch import collate
+from fedrand.batch import collate, equal_lengths
 from fedrand.models.encoding import Encoded
 from fedrand.models.features import ImageFeatures
 from fedrand.models.runtime import torch
@@ -38,7 +38,7 @@ def generate_ids(
     Never an image token or padding: they are taken out of the choice.
     """
     found: dict[int, Ids] = {}
-    for indices in _equal_lengths(prompts, batch_size):
+    for indices in equal_lengths(prompts, batch_size):
         some = [prompts[i] for i in indices]
         found |= dict(zip(indices, _greedy(vlm, features, some, max_new_tokens), strict=True))
     return [found[i] for i in range(len(prompts))]
@@ -70,11 +70,3 @@ def _choose(vlm: VisionLanguageModel, hidden: torch.Tensor) -> torch.Tensor:
     logits = vlm.head(hidden)
     logits[:, list({vlm.image_token, vlm.pad} - set(vlm.ends))] = -torch.inf
     return logits.argmax(-1)
-
-
-def _equal_lengths(prompts: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
-    groups: dict[int, list[int]] = {}
-    for index, prompt in enumerate(prompts):
-        groups.setdefault(len(prompt), []).append(index)
-    for group in groups.values():
-        yield from (group[start : start + batch_size] for start in range(0, len(group), batch_size))

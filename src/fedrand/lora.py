@@ -137,11 +137,12 @@ class Adapter:
         """Set every factor. ValueError names missing, unexpected and misshapen tensors."""
         missing, unexpected = sorted(self.shapes.keys() - params.keys()), sorted(params.keys() - self.shapes.keys())
         if missing or unexpected:
-            raise ValueError(f"not this adapter's tensors: {_named('missing', missing)}; {_named('unexpected', unexpected)}")
+            found = f"{_named('missing', missing)}, {_named('unexpected', unexpected)}"
+            raise ValueError(f"not this adapter's tensors: {found}; it was made for other layers")
         for key, shape in self.shapes.items():
             value = params[key]
             if value.shape != shape:
-                raise ValueError(f"tensor {key} has shape {value.shape}, the adapter's is {shape}; use rank {self.rank}")
+                raise ValueError(f"tensor {key} has shape {value.shape}, not {shape}; use rank {self.rank}")
             self.flat[self._spans[key]] = torch.from_numpy(np.ascontiguousarray(value).reshape(-1)).to(self.flat)
 
     def read(self) -> dict[Key, np.ndarray]:

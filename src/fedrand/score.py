@@ -1,23 +1,20 @@
 """What a model thinks of each token of an answer: likelihoods and Renyi entropies from one forward pass.
 
-Everything the model-score attacks need (Min-K%, Min-K%++, MaxRenyi-K%, reference difference) and the losses and multiple
-choice of the evaluation. Scores are of whatever adapter is attached; `with adapter.off():` gives the base model's.
+Everything the model-score attacks need (Min-K%, Min-K%++, MaxRenyi-K%, reference difference) and the losses of the
+evaluation. Scores are of whatever adapter is attached; `with adapter.off():` gives the base model's.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedrand.batch import Batch, collate
-from fedrand.data.example import Example
-from fedrand.lora import Adapter
 from fedrand.models.encoding import Encoded
 from fedrand.models.features import ImageFeatures
 from fedrand.models.runtime import torch
 from fedrand.models.vlm import VisionLanguageModel
-from fedrand.params import Key, Params
 
 ALPHAS = (0.5, 1.0, 2.0, float("inf"))
 CELLS = 2**24  # logits held at once, 64 MB in float32
@@ -52,16 +49,6 @@ class TokenScores(Distributions):
         return -float(self.logp.mean())
 
 
-@dataclass(frozen=True)
-class ChoiceScores:
-    """One question. raw: log-likelihood of each choice as the answer; pmi: what the image adds to it (raw minus the
-    same without the image), which takes out how likely a name is by itself."""
-
-    id: str
-    raw: Values
-    pmi: Values
-
-
 @torch.no_grad()
 def distributions(logits: torch.Tensor, targets: torch.Tensor) -> Distributions:
     """From logits [N, V] and outcomes [N]."""
@@ -87,7 +74,7 @@ def token_scores(
 ) -> list[TokenScores]:
     """Scores of each example's answer, in the order given."""
     scores: dict[int, TokenScores] = {}
-    for indices in by_length(encoded, batch_size):
+    for indices in _by_length(encoded, batch_size):
         some = [encoded[i] for i in indices]
         scores |= dict(zip(indices, _batch_scores(vlm, collate(vlm, features, some), some, image), strict=True))
     return [scores[i] for i in range(len(encoded))]
@@ -98,36 +85,7 @@ def nll(scores: Sequence[TokenScores]) -> float:
     return -float(np.concatenate([score.logp for score in scores]).mean())
 
 
-def choice_scores(
-    vlm: VisionLanguageModel, features: ImageFeatures, examples: Sequence[Example], batch_size: int = 64
-) -> list[ChoiceScores]:
-    """Every choice of every question as its answer, with the image and without."""
-    asked = [replace(example, answer=choice) for example in examples for choice in example.choices]
-    seen = _totals(vlm, features, [vlm.encode(example) for example in asked], batch_size)
-    blind = _totals(vlm, features, [vlm.encode(example, with_image=False) for example in asked], batch_size)
-    ends = np.cumsum([len(example.choices) for example in examples])[:-1]
-    parts = zip(examples, np.split(seen, ends), np.split(seen - blind, ends), strict=True)
-    return [ChoiceScores(example.id, raw, gain) for example, raw, gain in parts]
-
-
-def factor_gradients(
-    adapter: Adapter,
-    features: ImageFeatures,
-    encoded: Sequence[Encoded],
-    params: Params,
-    batch_size: int = 32,
-) -> Iterator[dict[Key, np.ndarray]]:
-    """Each example's own gradient of its loss (mean over its answer tokens) at `params`, in the order given.
-
-    One backward pass per batch: no example's tokens reach another's. Leaves `params` in the adapter.
-    """
-    adapter.load(params)
-    for start in range(0, len(encoded), batch_size):
-        some = encoded[start : start + batch_size]
-        yield from map(adapter.named, _gradient_rows(adapter, features, some))
-
-
-def by_length(encoded: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
+def _by_length(encoded: Sequence[Encoded], batch_size: int) -> Iterator[list[int]]:
     """Indices in batches of like length, which leaves little padding."""
     ordered = sorted(range(len(encoded)), key=lambda i: (len(encoded[i]), i))
     return (ordered[start : start + batch_size] for start in range(0, len(ordered), batch_size))
@@ -169,22 +127,6 @@ def _image_entropies(
     entropies = _chunked(vlm, hidden, index, torch.zeros_like(index)).renyi
     parts = np.split(entropies, np.cumsum([len(positions) for positions in found])[:-1], -1)
     return [part if part.shape[-1] else None for part in parts]
-
-
-def _totals(vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence[Encoded], batch_size: int) -> Values:
-    return np.array([score.logp.sum() for score in token_scores(vlm, features, encoded, batch_size)])
-
-
-def _gradient_rows(adapter: Adapter, features: ImageFeatures, encoded: Sequence[Encoded]) -> np.ndarray:
-    """[examples, parameters]."""
-    vlm = adapter.vlm
-    batch = collate(vlm, features, encoded)
-    counts = torch.tensor(batch.counts, device=vlm.device)
-    with adapter.per_example(len(encoded)) as rows:
-        hidden = vlm.decode(batch.embeds).flatten(0, 1).index_select(0, batch.places)
-        losses = torch.nn.functional.cross_entropy(vlm.head(hidden), batch.targets, reduction="none")
-        (losses / counts.repeat_interleave(counts)).sum().backward()
-    return rows.cpu().numpy()
 
 
 def _values(tensor: torch.Tensor) -> Values:

@@ -1,4 +1,4 @@
-"""A client's local training: AdamW on the adapter's bank, loss over the answer tokens of each batch (paper, sections 1, 4)."""
+"""Local training: AdamW on the adapter's bank, loss over the answer tokens of each batch (paper, decisions 5 and 6)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -75,7 +75,7 @@ def train(
 
 
 def _optimiser(adapter: Adapter, spans: Sequence[slice], settings: TrainSettings) -> torch.optim.AdamW:
-    """AdamW straight on the slices of the bank: a step is a few long vector operations, not a few hundred short ones."""
+    """AdamW straight on the slices of the bank: a step is a few long vector operations, not hundreds of short ones."""
     slices = [torch.nn.Parameter(adapter.flat[span]) for span in spans]
     for parameter, span in zip(slices, spans, strict=True):
         parameter.grad = adapter.grad[span]
@@ -120,6 +120,4 @@ class LocalLearner:
 
     def train(self, start: Params, trained: Keys, rng: np.random.Generator, proximal: float) -> Trained:
         """Local training on this client's examples."""
-        return train(
-            self.vlm, self.adapter, self.features, self.encoded, start, trained, self.settings, rng, proximal
-        )
+        return train(self.vlm, self.adapter, self.features, self.encoded, start, trained, self.settings, rng, proximal)

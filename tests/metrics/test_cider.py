@@ -87,9 +87,9 @@ def test_an_ngram_in_every_image_weighs_nothing() -> None:
     assert _scores(["the", "the"], [["the dog"], ["the cat"]]) == (0, 0)
 
 
-def test_the_gaussian_is_of_bigram_counts_and_the_relative_length_of_words() -> None:
-    # image 1, "red" against "red dog": cosine log2 / (sqrt2 log2) for n = 1 only; 0 bigrams against 1, 1 word
-    # against 2: D = 10 / 4 / sqrt2 * exp(-1/72) R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
+def test_cider_d_weighs_the_difference_in_length_and_cider_r_the_ratio() -> None:
+    # image 1, "red" against "red dog": cosine log2 / (sqrt2 log2) for n = 1 only; 1 word against
+    # 2: D = 10 / 4 / sqrt2 * exp(-1/72), R = 10 / 4 / sqrt2 * exp(-1/4)^0.2; image 2 shares nothing
     d, r = _scores(["red", "x"], [["red dog"], ["two cats"]])
     assert d == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 72))
     assert r == pytest.approx(0.5 * 2.5 / math.sqrt(2) * math.exp(-1 / 4) ** 0.2)

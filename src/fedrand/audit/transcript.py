@@ -51,9 +51,7 @@ class TranscriptWriter:
         for outcome in round.outcomes:
             upload = outcome.upload
             for kind, params in (("upload", upload.params), ("oracle", outcome.state.local)):
-                entries.append(
-                    self._write(number, kind, upload.client, upload.num_examples, params, server.params)
-                )
+                entries.append(self._write(number, kind, upload.client, upload.num_examples, params, server.params))
         self._index.append(json.dumps(asdict(entry)) for entry in entries)
 
     def truncate(self, round: int) -> None:

@@ -31,7 +31,6 @@ class _Sentence(NamedTuple):
     weights: Weights  # per n: raw count * idf
     norms: list[float]
     length: int
-    bigrams: int
     words: Counter[str]
 
 
@@ -53,7 +52,7 @@ def cider_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Seque
             for counts in ngram_counts(tokens)
         ]
         norms = [math.hypot(*by_ngram.values()) for by_ngram in weights]
-        return _Sentence(weights, norms, len(tokens), max(0, len(tokens) - 1), _words(tokens))
+        return _Sentence(weights, norms, len(tokens), _words(tokens))
 
     scores = [
         _image_score(sentence(hypothesis), [sentence(ref) for ref in refs])
@@ -97,14 +96,16 @@ def _similarity(hypothesis: _Sentence, ref: _Sentence) -> float:
 
 
 def _gaussian(hypothesis: _Sentence, ref: _Sentence) -> float:
-    return math.exp(-((hypothesis.bigrams - ref.bigrams) ** 2) / (2 * _SIGMA**2))
+    # coco-caption counts bigrams; between two texts that share a word the difference is the same
+    return math.exp(-((hypothesis.length - ref.length) ** 2) / (2 * _SIGMA**2))
 
 
 def _robustness(hypothesis: _Sentence, ref: _Sentence) -> float:
     """Repetition^0.8 * length^0.2.
 
     Repetition is the geometric mean over the hypothesis' words of 1 / (1 + x), x the distance from the
-    word's count in the reference (from 1 if it is not there); length is exp(-((lc - lr) / lr)^2) of the token counts.
+    word's count in the reference (from 1 if it is not there); length is exp(-((lc - lr) / lr)^2),
+    of the token counts.
     """
     excess = [abs(count - ref.words.get(word, 1)) for word, count in hypothesis.words.items()]
     log_repetition = -fmean(map(math.log1p, excess)) if excess else 0.0

@@ -1,7 +1,7 @@
 """Penn Treebank tokens without Java: what coco-caption's tokenizer (Stanford CoreNLP 3.4.1) gives.
 
 Tokens are lower-cased and coco-caption's list of punctuation is dropped. Its habits are kept, for scores
-compare only over equal tokens: ``-lrb-`` stays (lower-cased, it misses the list), and so do ``!!`` and ``?!``.
+compare only over equal tokens: ``-lrb-`` stays (lower-cased, it misses the list), so do ``!!`` and ``?!``.
 Not followed: mixed numbers (``3 1/2``) and phone numbers split at their spaces, emoticons at their bracket.
 """
 
@@ -63,7 +63,7 @@ _KINDS = {
     "abbreviation": rf"(?:(?i:{_ABBREVIATION})|{_CAPITALISED_ABBREVIATION})\.{_END}",
     "abbreviation before a number": rf"(?i:{_NUMBERED})\.(?=\s+\d)",
     "negation": rf"(?i:{_CHARACTER}+?(?={_NEGATION})|{_NEGATION})",
-    "clitic": rf"(?i:'(?:s|m|d|ll|re|ve|em|cause|til){_END}|'t(?=(?:is|was){_END})|'n'|'n{_END}|y'(?={_LETTER}))",
+    "clitic": rf"(?i:'n'|'(?:s|m|d|ll|re|ve|em|cause|til|n){_END}|'t(?=(?:is|was){_END})|y'(?={_LETTER}))",
     "elision": rf"(?i:{_HELD_BY_AN_APOSTROPHE}{_END}|[dol]'{_LETTER}{{2,}})|'\d\ds?{_END}",
     "initials joined by &": r"[A-Z]+(?:&[A-Z]+)+",
     "words a missing space joined": rf"{_LETTER}+(?:[.?!]{_LETTER}+)+",
@@ -74,7 +74,7 @@ _TOKEN = re.compile("|".join(_KINDS.values()))
 
 
 def tokenize(text: str) -> list[str]:
-    """Lower-cased tokens of a text, without punctuation; [] for an empty one. A line break counts as a space."""
+    """Lower-cased tokens of a text, without punctuation; [] for an empty one. A line break is a space."""
     plain = _APOSTROPHE.sub("'", text.translate(_PLAIN)).replace("&amp;", "&")
     found = (match.group() for match in _TOKEN.finditer(_UNREADABLE.sub(" ", plain)))
     return [_NAMED.get(token, token.lower()) for token in found if token not in _DROPPED]

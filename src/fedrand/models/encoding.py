@@ -5,6 +5,7 @@ a label, so an end of text that is also the padding keeps its label.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ class Encoder:
     """tokenizer: of the model. image_text: how the tokenizer writes one image, image_token: its id, repeated
     `image_tokens` times. end: id that closes an answer. limit: positions the language model has."""
 
-    tokenizer: object
+    tokenizer: Any
     image_text: str
     image_token: int
     image_tokens: int
@@ -73,9 +74,9 @@ class Encoder:
         return whole[len(start) :] if whole[: len(start)] == start else self._ids(answer, special=False)
 
     def _expanded(self, ids: list[int], name: str, expected: bool) -> list[int]:
-        if ids.count(self.image_token) != expected:
+        if (found := ids.count(self.image_token)) != expected:
             raise ExampleError(
-                f"example {name} has {ids.count(self.image_token)} image tokens in its prompt, {int(expected)} expected; "
+                f"example {name} has {found} image tokens in its prompt, {int(expected)} expected; "
                 f"remove '{self.image_text}' from its text"
             )
         return [token for token in ids for _ in range(self.image_tokens if token == self.image_token else 1)]

@@ -1,10 +1,12 @@
 """The linear layers that LoRA adapts."""
 
+from typing import Any
+
 from fedrand.models.errors import ModelError
 from fedrand.models.runtime import torch
 
 
-def language_linears(model: torch.nn.Module) -> tuple[str, ...]:
+def language_linears(model: Any) -> tuple[str, ...]:
     """Dotted names of every linear of the language model's layers: no lm_head, connector or vision tower.
 
     Paper, decision 7. In the order of the model.
@@ -17,5 +19,5 @@ def language_linears(model: torch.nn.Module) -> tuple[str, ...]:
         if isinstance(module, torch.nn.Linear) and id(module) in inside and module is not head
     )
     if not found:
-        raise ModelError(f"{type(model).__name__} has no torch.nn.Linear in its language model; LoRA has nothing to adapt")
+        raise ModelError(f"{type(model).__name__} has no linear layer in its language model; choose another model")
     return found

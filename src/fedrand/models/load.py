@@ -51,8 +51,9 @@ def _place(name: str) -> str:
     if name in SHIPPED:
         raise ModelError(f"the model '{name}' that ships with fedrand is not at {folder}; reinstall fedrand")
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        known = ", ".join(SHIPPED)
-        raise ModelError(f"no model '{name}': no such folder; give {known}, a folder with config.json, or a hub id OWNER/NAME")
+        raise ModelError(
+            f"no model '{name}': no such folder; give {', '.join(SHIPPED)}, a folder, or a hub id OWNER/NAME"
+        )
     return name
 
 
@@ -68,9 +69,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except _BROKEN as error:
-        advice = (
-            "check the folder's files" if Path(name).is_dir() else f"check the name, or fetch it once online: hf download {name}"
-        )
+        online = f"check the name, or fetch it once online: hf download {name}"
+        advice = "check the folder's files" if Path(name).is_dir() else online
         raise ModelError(f"cannot load model '{name}' ({_line(error)}); {advice}") from error
 
 

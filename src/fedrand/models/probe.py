@@ -1,7 +1,7 @@
 """Whether running the language model on cached image features gives a model's own logits: asked of the model itself.
 
-It holds for the LLaVA family (LLaVA, FastVLM and the like): features at the image tokens, one position per token. It does
-not for models that place an image on two axes (Qwen2-VL) or that scale their logits: those are refused here.
+It holds for the LLaVA family (LLaVA, FastVLM and the like): features at the image tokens, one position per token. It
+does not for models that place an image on two axes (Qwen2-VL) or that scale their logits: those are refused here.
 """
 
 from typing import Any
@@ -50,5 +50,5 @@ def check_path(vlm: VisionLanguageModel) -> None:
     ours = vlm.head(vlm.decode(vlm.embed(ids, vlm.project(inputs["pixel_values"])))).float()
     far = float((ours - own).norm() / own.norm())
     if not far <= TOLERANCE.get(vlm.dtype, 0.05):
-        kind = vlm.model.config.model_type
-        raise ModelError(f"model '{vlm.name}' ({kind}) gives other logits on cached features (off by {far:.1e}); {SUPPORTED}")
+        kind = f"model '{vlm.name}' ({vlm.model.config.model_type})"
+        raise ModelError(f"{kind} gives other logits on cached features (off by {far:.1e}); {SUPPORTED}")

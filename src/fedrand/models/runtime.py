@@ -7,6 +7,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # The tokenizer's own threads gain nothing on single sentences and warn after every fork.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-import torch  # noqa: E402
+import torch
 
 __all__ = ["torch"]

@@ -26,7 +26,8 @@ class VisionLanguageModel:
         self.image_token: int = model.config.image_token_id
         self.image_tokens = image_tokens
         self.max_length: int = model.config.get_text_config().max_position_embeddings
-        self.pad: int = self.tokenizer.eos_token_id if self.tokenizer.pad_token_id is None else self.tokenizer.pad_token_id
+        padding, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        self.pad: int = end if padding is None else padding
         self.ends = _ends(model, self.tokenizer)
         self._decoder, self._embedding = model.get_decoder(), model.get_input_embeddings()
         self._head = model.get_output_embeddings()
@@ -37,7 +38,7 @@ class VisionLanguageModel:
             image_text(processor),
             self.image_token,
             image_tokens,
-            self.tokenizer.eos_token_id,
+            end,
             self.max_length,
         )
 
@@ -50,7 +51,7 @@ class VisionLanguageModel:
         return self._embedding.weight.device
 
     def encode(self, example: Example, *, with_image: bool = True, with_answer: bool = True) -> Encoded:
-        """Token ids of an example: prompt, then " " + answer + end of text. ExampleError names one that does not fit."""
+        """Token ids: the prompt, then " " + answer + end of text. ExampleError names an example that does not fit."""
         return self._encoder.encode(example, with_image, with_answer)
 
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:

@@ -1,0 +1,55 @@
+"""Who is compared with whom: P1, a client's members with its own held-out half; P0, the paper's, with a domain shift."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedrand.audit.statistics import Sample, auroc, two_level_bootstrap
+from fedrand.data.example import Example
+
+BANNER = (
+    "Members are compared with images of kinds that no client holds, as in the paper. Such an AUROC measures "
+    "the domain shift as well as membership; the base model, trained on neither side, shows how much of it is shift."
+)
+
+
+class Sides(NamedTuple):
+    """Members and non-members of one unit."""
+
+    members: tuple[Example, ...]
+    others: tuple[Example, ...]
+
+
+Score = Callable[[str, Example], float]
+"""An attack's score of a unit's example."""
+
+
+class Settings(NamedTuple):
+    resamples: int
+    level: float
+
+
+def row(units: Mapping[str, Sides], score: Score, base: Score | None, rng: np.random.Generator, how: Settings) -> dict:
+    """The figures of one attack: pooled AUROC with its interval, each unit's own, and the base model's."""
+    samples = {name: _sample(name, sides, score) for name, sides in units.items()}
+    usable = {name: sample for name, sample in samples.items() if sample.usable}
+    if not usable:
+        return {"applies": False, "reason": "no client has both members and non-members"}
+    found = two_level_bootstrap(list(usable.values()), rng, how.resamples, how.level)
+    figures: dict[str, Any] = {**found._asdict(), "level": how.level, "applies": True, "reason": ""}
+    figures["n_members"] = sum(len(sample.members) for sample in usable.values())
+    figures["n_nonmembers"] = sum(len(sample.others) for sample in usable.values())
+    figures["per_client"] = {name: auroc(sample.members, sample.others) for name, sample in usable.items()}
+    if base is not None:
+        plain = [_sample(name, units[name], base) for name in usable]
+        figures["base_auroc"] = two_level_bootstrap(plain, rng, 1, how.level).auroc
+    return figures
+
+
+def _sample(name: str, sides: Sides, score: Score) -> Sample:
+    return Sample(*_scores(name, sides.members, score), *_scores(name, sides.others, score))
+
+
+def _scores(name: str, examples: Sequence[Example], score: Score) -> tuple[np.ndarray, list[str]]:
+    return np.array([score(name, example) for example in examples], float), [example.unit for example in examples]

@@ -1,0 +1,145 @@
+"""The first audit: a curious server (T3) and, to calibrate it, an oracle, against one run's transcript."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedrand.audit.attacks import score_attacks
+from fedrand.audit.attacks.cosine import cosines
+from fedrand.audit.protocols import BANNER, Settings, Sides, row
+from fedrand.audit.scoring import Scored, scored
+from fedrand.audit.transcript import Index, oracle, transcript
+from fedrand.audit.verdict import NOT_TESTED, sentences
+from fedrand.audit.views import ServerView
+from fedrand.errors import InputError
+from fedrand.gradients import factor_gradients
+from fedrand.params import Params
+from fedrand.progress import Progress
+from fedrand.randomness import stream
+from fedrand.runfolder import RunFolder
+from fedrand.world import World
+
+SILENT = Progress()
+OOD = 60  # out-of-domain images that each client's model is shown; the server's model sees all
+THREAT = {"server": "T3", "client": "T3", "oracle": "Tinf", "base": "control"}
+
+Models = dict[str, dict[str, Scored]]  # model -> client (or "all") -> scores
+
+
+def audit(run: Path, progress: Progress = SILENT) -> dict[str, Any]:
+    """Attack a finished run; returns what audit.json holds. InputError when the run is not finished."""
+    folder = RunFolder.open(run)
+    if not folder.finished:
+        raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
+    from fedrand.world import build
+
+    world = build(folder.recipe, progress)
+    if {name: tuple(ids) for name, ids in folder.split().items()} != _dealt(world):
+        raise InputError(f"{run}: the data are no longer those of the run; the audit would compare the wrong examples")
+    found = _Audit(world, folder, progress).report()
+    folder.write_json("audit.json", found)
+    return found
+
+
+def _dealt(world: World) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    return {
+        name: (tuple(e.id for e in data.members), tuple(e.id for e in data.held_out))
+        for name, data in world.clients.items()
+    }
+
+
+class _Audit:
+    def __init__(self, world: World, folder: RunFolder, progress: Progress) -> None:
+        self.world, self.folder, self.progress = world, folder, progress
+        self.table, self.seed = world.recipe.audit, world.recipe.seed
+        self.index, self.oracle = transcript(folder.transcript), oracle(folder.transcript)
+        self.views = {name: view for name in world.clients if (view := ServerView(self.index, name)).uploads}
+        self.how = Settings(self.table.bootstrap, self.table.level)
+        self.sides = {name: Sides(data.members, data.held_out) for name, data in world.clients.items()}
+        self.shifted = tuple(world.splits.get("ood", ()))
+
+    def report(self) -> dict[str, Any]:
+        rebuilt = {name: view.rebuilt() for name, view in self.views.items()}
+        models = self._models({name: one.params for name, one in rebuilt.items()})
+        protocols: dict[str, Any] = {"P1": {"rows": [*self._rows(models, shifted=False), self._updates()]}}
+        if self.shifted:
+            protocols["P0"] = {"banner": BANNER, "rows": list(self._rows(models, shifted=True))}
+        found = {"protocols": protocols, "not_tested": list(NOT_TESTED), "seed": self.seed}
+        found["rebuilt"] = {name: {"stale_rounds": one.stale} for name, one in rebuilt.items()}
+        found["absent"] = sorted(set(self.world.clients) - set(self.views))
+        found["provenance"] = self.world.identity() | {"method": self.world.recipe.strategy.name}
+        return found | {"verdict": sentences(found)}
+
+    def _models(self, rebuilt: Mapping[str, Params]) -> Models:
+        """Each attacked model's scores on the examples it is attacked with."""
+        everyone = [e for sides in self.sides.values() for side in sides for e in side] + list(self.shifted)
+        steps = 2 + 2 * len(self.views)
+        models: Models = {"base": {"all": scored(self.world, everyone, None)}, "server": {}, "client": {}, "oracle": {}}
+        self.progress.step("audit", 1, steps, "base model")
+        models["server"]["all"] = scored(self.world, everyone, self.folder.server().params)
+        self.progress.step("audit", 2, steps, "server's model")
+        for done, name in enumerate(self.views):
+            shown = [*self.sides[name].members, *self.sides[name].others, *self.shifted[:OOD]]
+            models["client"][name] = scored(self.world, shown, rebuilt[name])
+            models["oracle"][name] = scored(self.world, shown, _last(self.oracle, name))
+            self.progress.step("audit", 4 + 2 * done, steps, name)
+        return models
+
+    def _rows(self, models: Models, *, shifted: bool):
+        base = models["base"]["all"]
+        for model, by_client in models.items():
+            units = self._units(model, shifted)
+            for attack in score_attacks(self.table.k):
+                if model == "base" and attack.name == "reference":
+                    continue  # the base model against itself is 0 everywhere
+
+                def score(name, example, attack=attack, by_client=by_client):
+                    own = by_client.get("all") or by_client[name]
+                    return attack.score(own.of(attack.text)[example.id], base.of("answer")[example.id])
+
+                def plain(name, example, attack=attack):
+                    return attack.score(base.of(attack.text)[example.id], base.of("answer")[example.id])
+
+                rng = stream(self.seed, "audit", attack.name, attack.text)
+                figures = row(units, score, None if attack.name == "reference" else plain, rng, self.how)
+                yield {
+                    "threat": THREAT[model],
+                    "model": model,
+                    "attack": attack.name,
+                    "slice": attack.text,
+                    **figures,
+                    "headline": attack.name == "reference",
+                }
+
+    def _units(self, model: str, shifted: bool) -> dict[str, Sides]:
+        """P1: each client's members and held-out half. P0: members and other kinds, all clients together where they
+        share one model."""
+        if not shifted:
+            names = self.sides if model in ("server", "base") else self.views
+            return {name: self.sides[name] for name in names}
+        if model in ("server", "base"):
+            return {"all": Sides(tuple(e for sides in self.sides.values() for e in sides.members), self.shifted)}
+        return {name: Sides(self.sides[name].members, self.shifted[:OOD]) for name in self.views}
+
+    def _updates(self) -> dict[str, Any]:
+        """Each client's newest upload against every example's own gradient."""
+        found: dict[tuple[str, str], float] = {}
+        exact = 0
+        for name, view in self.views.items():
+            update = view.last_update()
+            exact += update.exact == frozenset(update.start)
+            examples = [e for side in self.sides[name] for e in side]
+            encoded = self.world.encoded(examples)
+            gradients = factor_gradients(self.world.adapter, self.world.features, encoded, update.start)
+            values = cosines(gradients, update.change)
+            found |= {(name, example.id): float(value) for example, value in zip(examples, values, strict=True)}
+            self.progress.step("uploads", len({client for client, _ in found}), len(self.views), name)
+        units = {name: self.sides[name] for name in self.views}
+        rng = stream(self.seed, "audit", "cosine")
+        figures = row(units, lambda name, example: found[name, example.id], None, rng, self.how)
+        where = {"threat": "T3", "model": "update", "attack": "gradient cosine", "slice": "last upload"}
+        return {**where, **figures, "start_known": {"clients": exact, "of": len(self.views)}}
+
+
+def _last(index: Index, client: str) -> Params:
+    return index.read(list(index.of("oracle", client))[-1])
