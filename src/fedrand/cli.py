@@ -135,9 +135,12 @@ def _export(args: argparse.Namespace, progress: Progress) -> Any:
 
 
 def _demo(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.demo import demo
+    from fedrand.demo import demo, tell
 
-    return demo(args.out, progress)
+    found = demo(args.out, progress)
+    if not (args.quiet or args.json):
+        tell(found, args.out)
+    return found
 
 
 class _OneLine(argparse.ArgumentParser):

@@ -14,7 +14,6 @@ from safetensors.numpy import load, save
 
 from fedrand.params import Key, Params
 
-
 CHECKSUM = "sha256"  # header entry: digest of the other entries and of every tensor
 
 
@@ -49,9 +48,10 @@ def _head(data: bytes) -> tuple[dict[str, dict[str, str]], int]:
 
 
 def _ordered(data: bytes) -> bytes:
-    """The same file with its header entries sorted: safetensors writes them in an order that changes from call to call."""
+    """The same file with its header sorted: safetensors writes its entries in another order at every call."""
     head, begin = _head(data)
-    text = json.dumps({**head, "__metadata__": dict(sorted(head["__metadata__"].items()))}, separators=(",", ":")).encode()
+    head["__metadata__"] = dict(sorted(head["__metadata__"].items()))
+    text = json.dumps(head, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # tensors stay aligned to 8 bytes, as the format asks
     return len(text).to_bytes(8, "little") + text + data[begin:]
 

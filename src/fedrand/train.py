@@ -94,9 +94,10 @@ def _gradient(
     if not math.isfinite(value):
         raise ClientError(f"the loss is {value} at step {step + 1}; lower train.lr")
     adapter.grad.zero_()
-    loss.backward()
+    if loss.requires_grad:
+        loss.backward()
     if step == 0 and not adapter.grad.any():
-        raise ClientError("the first step's gradient is zero: the loss reaches no tensor of the adapter")
+        raise ClientError("the first step's gradient is zero: the loss reaches none of the tensors to be trained")
     return value
 
 

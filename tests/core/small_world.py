@@ -1,4 +1,4 @@
-"""A federation of two tiny layers whose clients add a number instead of training: every result can be worked out by hand."""
+"""A federation of two tiny layers whose clients add a number instead of training: results can be worked out by hand."""
 
 import inspect
 from collections.abc import Iterator, Sequence

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from small_world import KEYS, LOW_A, LOW_B, SHAPES, TOP_A, Adder, constant, halves, play, upload
 
 from fedrand.admission import Refused, admit
 from fedrand.federation import initial_server
 from fedrand.messages import ServerState
 from fedrand.params import Key
 from fedrand.strategies import fedavg, fedrand
+from small_world import KEYS, LOW_A, LOW_B, SHAPES, TOP_A, Adder, constant, halves, play, upload
 
 SERVER = ServerState(4, constant(0.0))
 STRANGER = Key("lm_head", "A")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from small_world import KEYS, LOW_A, LOW_B, TOP_A, TOP_B, constant, halves, upload
 
 from fedrand.aggregation import Average
 from fedrand.messages import ServerState
+from small_world import KEYS, LOW_A, LOW_B, TOP_A, TOP_B, constant, halves, upload
 
 A, B = halves(KEYS, "A"), halves(KEYS, "B")
 SERVER = ServerState(4, constant(7.0))

@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from small_world import KEYS, LOW_A, Adder, constant, from_server, halves
 
 from fedrand.messages import ClientState
 from fedrand.params import identical
 from fedrand.randomness import stream
 from fedrand.round import ClientError, Trained, client_round
 from fedrand.strategies import fedavg, fedrand
+from small_world import KEYS, LOW_A, Adder, constant, from_server, halves
 
 A, B = halves(KEYS, "A"), halves(KEYS, "B")
 SERVER = constant(100.0)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from small_world import KEYS, halves
 
 from fedrand.params import Key
 from fedrand.randomness import stream
 from fedrand.strategies import fedrand
 from fedrand.strategy import Turn
+from small_world import KEYS, halves
 
 A, B = halves(KEYS, "A"), halves(KEYS, "B")
 

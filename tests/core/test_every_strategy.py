@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_world import KEYS, VARIANTS, Adder, constant, from_server, play
 
 from fedrand.aggregation import Average
 from fedrand.federation import initial_server
@@ -16,6 +15,7 @@ from fedrand.randomness import stream
 from fedrand.round import client_round
 from fedrand.strategies import fedavg
 from fedrand.strategy import Strategy, Turn
+from small_world import KEYS, VARIANTS, Adder, constant, from_server, play
 
 every_strategy = pytest.mark.parametrize("strategy", [pytest.param(v.strategy, id=v.id) for v in VARIANTS])
 normalized = pytest.mark.parametrize(

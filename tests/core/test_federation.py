@@ -6,13 +6,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from small_world import KEYS, Adder, constant, halves
 
 from fedrand.federation import Federation, Memory, TooFewClients, initial_server, select_clients
 from fedrand.messages import ClientState
 from fedrand.params import identical
 from fedrand.round import ClientError
 from fedrand.strategies import fedavg, fedrand
+from small_world import KEYS, Adder, constant, halves
 
 NAMES = ("ann", "bob", "cat", "dan", "eve", "fay")
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from small_world import KEYS, LOW_A, LOW_B, TOP_A, constant
 
 from fedrand.params import Key, copied, difference, identical, norm, num_bytes, select
+from small_world import KEYS, LOW_A, LOW_B, TOP_A, constant
 
 
 def test_a_key_reads_as_it_is_written():

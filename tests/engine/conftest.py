@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from equipment import equipped
 from tiny_models import FAMILIES, save_model
 
 from fedrand.data.example import Example, ImageSource
-from fedrand.lora import Adapter
-from fedrand.models import ImageFeatures, load_model
+from fedrand.models import load_model
 from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
-from fedrand.randomness import stream
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
@@ -40,7 +39,8 @@ def examples(tmp_path_factory):
     made = []
     for number in range(12):
         path = folder / f"{number}.png"
-        Image.fromarray(rng.integers(0, 256, (40, 30, 3), np.uint8)).save(path)
+        blocks = rng.integers(0, 256, (4, 3, 3), np.uint8)
+        Image.fromarray(blocks.repeat(10, 0).repeat(10, 1)).save(path)
         answer = ANSWERS[number % len(ANSWERS)]
         made.append(Example(f"e{number}", ImageSource(path), "coco", answer, (answer,)))
     return tuple(made)
@@ -67,15 +67,3 @@ def exact_vlm(folders):
 def engine(fast_vlm):
     """(model, adapter with both factors random, features)."""
     return equipped(fast_vlm)
-
-
-def equipped(vlm, **options):
-    adapter = Adapter.attach(vlm, **options)
-    adapter.load(random_params(adapter))
-    return vlm, adapter, ImageFeatures(vlm)
-
-
-def random_params(adapter, seed=0):
-    rng = stream(seed, "random")
-    dtype = adapter.initial(rng)[adapter.keys[0]].dtype
-    return {key: rng.normal(0, 0.1, shape).astype(dtype) for key, shape in adapter.shapes.items()}

@@ -71,7 +71,8 @@ def _fast_vlm() -> FastVlmForConditionalGeneration:
         drop_connect_rate=0.0,
         dropout_rate=0.0,
     )
-    return FastVlmForConditionalGeneration(FastVlmConfig(vision_config=vision, text_config=_text(), image_token_index=3))
+    config = FastVlmConfig(vision_config=vision, text_config=_text(), image_token_index=3)
+    return FastVlmForConditionalGeneration(config)
 
 
 def _llava() -> LlavaForConditionalGeneration:
@@ -83,7 +84,8 @@ def _llava() -> LlavaForConditionalGeneration:
         image_size=PIXELS,
         patch_size=16,
     )
-    return LlavaForConditionalGeneration(LlavaConfig(vision_config=vision, text_config=_text(), image_token_index=3))
+    config = LlavaConfig(vision_config=vision, text_config=_text(), image_token_index=3)
+    return LlavaForConditionalGeneration(config)
 
 
 # family: constructor, pixels per side of an image token, tokens the processor counts beyond the patches
@@ -95,7 +97,11 @@ def _processor(patch: int, extra: int) -> LlavaProcessor:
     images = CLIPImageProcessorPil(size=size, crop_size=size, do_center_crop=False)
     strategy = "default" if extra else "full"
     return LlavaProcessor(
-        images, _tokenizer(), patch_size=patch, vision_feature_select_strategy=strategy, num_additional_image_tokens=extra
+        images,
+        _tokenizer(),
+        patch_size=patch,
+        vision_feature_select_strategy=strategy,
+        num_additional_image_tokens=extra,
     )
 
 

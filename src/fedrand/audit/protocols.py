@@ -1,4 +1,4 @@
-"""Who is compared with whom: P1, a client's members with its own held-out half; P0, the paper's, with a domain shift."""
+"""Who is compared with whom: P1, a client with its own held-out half; P0, the paper's way, with a domain shift."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,0 +1,60 @@
+"""Everything that can be checked before a run: data, model, labels, what travels, time and memory."""
+
+import resource
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from fedrand.plan import describe
+from fedrand.progress import Progress
+from fedrand.randomness import stream
+from fedrand.recipe import Recipe
+from fedrand.train import LocalLearner
+from fedrand.world import World, build, train_settings
+
+STEPS = 4
+
+
+def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
+    """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do."""
+    world = build(recipe, progress)
+    classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
+    progress.say(_table(world, classes))
+    progress.say(_labels(world))
+    progress.say(describe(recipe.strategy.build(), world.adapter.shapes))
+    seconds = _seconds_per_step(world)
+    batch, train = recipe.train.batch_size, recipe.train
+    steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
+    whole = seconds * steps * train.epochs * train.clients_per_round * train.rounds
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    length = f"about {whole:.0f} s for {train.rounds} rounds"
+    progress.say(f"training: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far")
+    return {"clients": classes, "seconds_per_step": seconds, "training_seconds": whole, "peak_gib": peak}
+
+
+def _table(world: World, classes: dict[str, dict[str, int]]) -> str:
+    lines = [f"data: {len(world.clients)} clients; training examples by class, and held out"]
+    for name, counts in classes.items():
+        text = ", ".join(f"{label or 'no label'} {count}" for label, count in sorted(counts.items()))
+        lines.append(f"  {name}: {text}; held out {len(world.clients[name].held_out)}")
+    lines += [f"  {name}: {len(examples)}" for name, examples in world.splits.items()]
+    return "\n".join(lines)
+
+
+def _labels(world: World) -> str:
+    """One example as the model sees it, the tokens that are learnt in brackets."""
+    example = next(e for data in world.clients.values() for e in data.members)
+    encoded = world.vlm.encode(example)
+    read, learnt = encoded.input_ids[: encoded.answer_start], encoded.input_ids[encoded.answer_start :]
+    decode = world.vlm.tokenizer.decode
+    return f"example {example.id}: {decode(read)!r} learns [{decode(learnt)!r}], {len(learnt)} of {len(encoded)} tokens"
+
+
+def _seconds_per_step(world: World) -> float:
+    settings = replace(train_settings(world.recipe), max_steps=STEPS)
+    data = max(world.clients.values(), key=lambda data: len(data.members))
+    learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(data.members), settings)
+    begun = time.perf_counter()
+    trained = learner.train(world.initial().params, frozenset(world.adapter.shapes), stream(0, "doctor"), 0.0)
+    return (time.perf_counter() - begun) / trained.steps

@@ -1,0 +1,94 @@
+"""What the server can put together, on a transcript written by hand."""
+
+import numpy as np
+import pytest
+
+from fedrand.audit.attacks.cosine import cosines
+from fedrand.audit.transcript import TranscriptError, TranscriptWriter, oracle, transcript
+from fedrand.audit.views import ServerView
+from fedrand.federation import Round
+from fedrand.messages import ClientState, ServerState, Upload
+from fedrand.params import Key
+from fedrand.round import Outcome
+from fedrand.strategy import Split
+
+A, B = Key("q", "A"), Key("q", "B")
+
+
+def params(a: float, b: float):
+    return {A: np.full(2, a, np.float32), B: np.full(2, b, np.float32)}
+
+
+def played(number: int, server: tuple[float, float], client: tuple[float, float], factor: Key) -> Round:
+    """A round in which client c starts at `server`, ends at `client` and sends one factor."""
+    before, after = ServerState(number, params(*server)), ServerState(number + 1, params(*server))
+    local = params(*client)
+    upload = Upload("c", number, {factor: local[factor]}, 5)
+    outcome = Outcome(upload, ClientState(local, (number,)), Split(frozenset({factor})), before.params)
+    return Round(before, after, ("c",), (outcome,), (upload,), (), 0.0)
+
+
+@pytest.fixture
+def written(tmp_path):
+    writer = TranscriptWriter(tmp_path)
+    writer.record(played(0, (0, 0), (1, 10), A))
+    writer.record(played(3, (5, 50), (2, 20), B))
+    writer.record(played(7, (6, 60), (3, 30), B))
+    return tmp_path
+
+
+def test_the_rebuilt_client_is_its_newest_half_and_the_newest_other_half(written):
+    found = ServerView(transcript(written), "c").rebuilt()
+    assert found.params[B].tolist() == [30, 30] and found.age[B] == 0
+    assert found.params[A].tolist() == [1, 1] and found.age[A] == 7
+
+
+def test_a_half_never_sent_is_the_servers_of_that_round(tmp_path):
+    TranscriptWriter(tmp_path).record(played(4, (5, 50), (2, 20), B))
+    found = ServerView(transcript(tmp_path), "c").rebuilt()
+    assert found.params[A].tolist() == [5, 5] and found.age[A] is None
+
+
+def test_the_last_update_starts_at_the_broadcast_and_at_the_clients_own_other_half(written):
+    update = ServerView(transcript(written), "c").last_update()
+    assert update.change[B].tolist() == [30, 30]  # 60 - 30
+    assert update.start[A].tolist() == [1, 1] and update.exact == {B}  # the A of round 3 was never sent
+
+
+def test_a_client_that_switched_halves_began_at_a_known_adapter(tmp_path):
+    writer = TranscriptWriter(tmp_path)
+    writer.record(played(0, (0, 0), (1, 10), A))
+    writer.record(played(1, (5, 50), (2, 20), B))
+    update = ServerView(transcript(tmp_path), "c").last_update()
+    assert update.exact == {A, B} and update.start[A].tolist() == [1, 1] and update.start[B].tolist() == [50, 50]
+
+
+def test_a_reader_of_messages_cannot_open_the_oracle(written):
+    hidden = next(iter(oracle(written).of("oracle", "c")))
+    with pytest.raises(PermissionError):
+        transcript(written).read(hidden)
+    assert list(transcript(written).of("oracle", "c")) == []
+
+
+def test_an_altered_or_missing_file_is_named(written):
+    index = transcript(written)
+    first = next(index.of("upload", "c"))
+    path = written / first.file
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    with pytest.raises(TranscriptError, match=r"upload\.c\.safetensors.*altered"):
+        index.read(first)
+    path.unlink()
+    with pytest.raises(TranscriptError, match=r"upload\.c\.safetensors.*missing"):
+        index.read(first)
+
+
+def test_truncating_drops_a_round_and_what_follows(written):
+    TranscriptWriter(written).truncate(3)
+    assert [entry.round for entry in transcript(written).of("upload", "c")] == [0]
+    assert sorted(path.name for path in written.glob("r*")) == ["r0000"]
+
+
+def test_cosine_is_one_along_the_change_zero_across_it_and_sees_only_what_was_sent():
+    change = {A: np.array([1.0, 0.0])}
+    along, across = {A: np.array([2.0, 0.0]), B: np.array([9.0, 9.0])}, {A: np.array([0.0, 3.0]), B: np.zeros(2)}
+    assert cosines([along, across, {A: np.zeros(2)}], change).tolist() == [1.0, 0.0, 0.0]
