@@ -27,9 +27,11 @@ class PlainLoop:
     processor: Any
 
     @classmethod
-    def load(cls, folder: str, layers: Sequence[str], rank: int, scale: float, dtype: str = "float32") -> "PlainLoop":
+    def load(cls, folder: str, rank: int, scale: float, dtype: str = "float32") -> "PlainLoop":
+        """LoRA on every linear of the language model's layers."""
         base = AutoModelForImageTextToText.from_pretrained(folder, dtype=getattr(torch, dtype))
-        config = LoraConfig(r=rank, lora_alpha=rank * scale, lora_dropout=0.0, target_modules=list(layers))
+        layers = r".*language_model\.layers\.\d+\..*_proj"
+        config = LoraConfig(r=rank, lora_alpha=rank * scale, lora_dropout=0.0, target_modules=layers)
         model = get_peft_model(base, config, autocast_adapter_dtype=False)
         processor = AutoProcessor.from_pretrained(folder)
         processor.tokenizer.padding_side = "right"

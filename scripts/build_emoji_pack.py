@@ -109,9 +109,7 @@ def build(npm: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npm", type=Path, help="a node_modules folder with the packages")
     parser.add_argument("--out", type=Path, default=OUT, help="where the pack goes (default: %(default)s)")
     args = parser.parse_args()

@@ -12,7 +12,9 @@ from fedrand.data import EmojiPack
 TEXT = Path(__file__).with_name("card.md")
 
 
-def card(pack: EmojiPack, settings: Settings, mixture: Mixture, seed: int, views: int, loss: float, parameters: int) -> str:
+def card(
+    pack: EmojiPack, settings: Settings, mixture: Mixture, seed: int, views: int, loss: float, parameters: int
+) -> str:
     """The card's text with this run's numbers; figures on the test split are added after check.py has printed them."""
     base = pack["base"]
     numbers = {

@@ -40,7 +40,9 @@ class Teacher:
     def lesson(self, example: Example) -> Lesson:
         """A caption, or a question with four choices, about one drawing."""
         draw, share = self._rng.random(), self._mixture.choices
-        taught = self._kind(example) if draw < share / 2 else self._name(example) if draw < share else self._caption(example)
+        taught = (
+            self._kind(example) if draw < share / 2 else self._name(example) if draw < share else self._caption(example)
+        )
         return Lesson(taught, with_image=self._rng.random() >= self._mixture.blind)
 
     def _caption(self, example: Example) -> Example:
@@ -72,5 +74,9 @@ def tokenizer_texts(pack: EmojiPack, examples: Iterable[Example], repeats: int =
         item = pack.items[example.id]
         yield from (" " + text for text in (*item.references, *item.keywords, *item.more_keywords))
     blank = Example("", None, "scienceqa", "", (), question=KIND_QUESTION, choices=("",) * CHOICES)
-    asked = [replace(blank, prompt=prompt, question=question) for prompt in TEMPLATES for question in (KIND_QUESTION, NAME_QUESTION)]
+    asked = [
+        replace(blank, prompt=prompt, question=question)
+        for prompt in TEMPLATES
+        for question in (KIND_QUESTION, NAME_QUESTION)
+    ]
     yield from [render(example) for example in asked] * repeats

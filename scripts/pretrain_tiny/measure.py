@@ -6,12 +6,13 @@ from statistics import fmean
 
 import numpy as np
 
+from fedrand.choices import choice_scores
 from fedrand.data import EmojiPack, Example, emoji_qa
 from fedrand.generate import captions
 from fedrand.metrics import caption_scores
 from fedrand.models.features import ImageFeatures
 from fedrand.models.vlm import VisionLanguageModel
-from fedrand.score import choice_scores, token_scores
+from fedrand.score import token_scores
 
 TASKS = ("kind", "name", "name-hard")
 
@@ -31,7 +32,14 @@ def strangers(examples: Sequence[Example]) -> list[Example]:
     fits. Fixed, and no image stays where it was."""
     count = len(examples)
     return [
-        replace(one, image=next(other.image for k in range(count) if (other := examples[(i + count // 2 + k) % count]).group != one.group))
+        replace(
+            one,
+            image=next(
+                other.image
+                for k in range(count)
+                if (other := examples[(i + count // 2 + k) % count]).group != one.group
+            ),
+        )
         for i, one in enumerate(examples)
     ]
 
@@ -58,7 +66,7 @@ def accuracy(vlm: VisionLanguageModel, features: ImageFeatures, questions: Seque
     """Share of questions whose right choice is the likeliest: as it is, and against its likelihood without the image."""
     scores = choice_scores(vlm, features, questions)
     right = [question.choices.index(question.answer) for question in questions]
-    raw = fmean(int(np.argmax(s.total)) == i for s, i in zip(scores, right, strict=True))
+    raw = fmean(int(np.argmax(s.raw)) == i for s, i in zip(scores, right, strict=True))
     return raw, fmean(int(np.argmax(s.pmi)) == i for s, i in zip(scores, right, strict=True))
 
 

@@ -49,7 +49,9 @@ def dev_groups(examples: tuple[Example, ...], fold: int) -> set[str]:
     return set(groups[fold::FOLDS])
 
 
-def all_views(tower: EfficientNetModel, processor: LlavaProcessor, examples: tuple[Example, ...], cache: Path | None) -> Tensor:
+def all_views(
+    tower: EfficientNetModel, processor: LlavaProcessor, examples: tuple[Example, ...], cache: Path | None
+) -> Tensor:
     """Features of every view of every base drawing, [images, VIEWS, 9, 1280]; kept in `cache` between runs if given."""
     if cache is not None and cache.exists():
         return torch.load(cache, weights_only=True)
@@ -74,14 +76,18 @@ def pretrain(
         losses.append(loss)
         if len(losses) % 50 == 0:
             mean = statistics.fmean(losses[-50:])
-            print(f"step {len(losses)}/{settings.steps}  loss {mean:.3f}  {time.monotonic() - started:.0f} s", flush=True)
+            print(
+                f"step {len(losses)}/{settings.steps}  loss {mean:.3f}  {time.monotonic() - started:.0f} s", flush=True
+            )
     fold_normalisation(model, learner.mean, learner.std)
     return statistics.fmean(losses[-50:])
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dev", action="store_true", help="hold a sixth of the base groups out, print figures on it, write nothing")
+    parser.add_argument(
+        "--dev", action="store_true", help="hold a sixth of the base groups out, print figures on it, write nothing"
+    )
     parser.add_argument("--fold", type=int, default=0, help="which sixth")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=FOLDER)
@@ -106,7 +112,9 @@ def main() -> None:
     chosen = [i for i, example in enumerate(base) if example.group not in held]
     loss = pretrain(pack, chosen, features, model, processor, settings, mixture, args.seed)
     if not args.dev:
-        return save(model, processor, args.out, card(pack, settings, mixture, args.seed, VIEWS, loss, model.num_parameters()))
+        return save(
+            model, processor, args.out, card(pack, settings, mixture, args.seed, VIEWS, loss, model.num_parameters())
+        )
     dev = replace(pack, splits={**pack.splits, "dev": tuple(example for example in base if example.group in held)})
     print(report(VisionLanguageModel(model, processor, "dev", IMAGE_TOKENS), dev, "dev"))
 

@@ -134,7 +134,9 @@ def spread(some: Sequence[Figures]) -> Figures:
 
 def _over(some: Sequence[Figures], summary: Any) -> Figures:
     return {
-        key: _over([one[key] for one in some], summary) if isinstance(value, dict) else summary([one[key] for one in some])
+        key: _over([one[key] for one in some], summary)
+        if isinstance(value, dict)
+        else summary([one[key] for one in some])
         for key, value in some[0].items()
     }
 

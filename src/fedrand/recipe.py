@@ -173,7 +173,7 @@ def _fault(error: ErrorDetails) -> str:
 
 
 def _missing_remedy(key: str) -> str:
-    return f'[strategy] needs name, one of {", ".join(STRATEGIES)}' if key.startswith("strategy") else "set it"
+    return f"[strategy] needs name, one of {', '.join(STRATEGIES)}" if key.startswith("strategy") else "set it"
 
 
 def _fields(location: Sequence[int | str]) -> tuple[str, ...]:
@@ -188,7 +188,9 @@ def _fields(location: Sequence[int | str]) -> tuple[str, ...]:
 
 
 def _strategy_fields(name: str, tables: Sequence[type[BaseModel]]) -> tuple[str, ...]:
-    return next(tuple(table.model_fields) for table in tables if name in get_args(table.model_fields["name"].annotation))
+    return next(
+        tuple(table.model_fields) for table in tables if name in get_args(table.model_fields["name"].annotation)
+    )
 
 
 def to_toml(recipe: Recipe) -> str:
@@ -197,7 +199,11 @@ def to_toml(recipe: Recipe) -> str:
     lines = [f"seed = {recipe.seed}"]
     for name, table in tree.items():
         if isinstance(table, dict):
-            lines += ["", f"[{name}]", *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())]
+            lines += [
+                "",
+                f"[{name}]",
+                *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()),
+            ]
     return "\n".join(lines) + "\n"
 
 

@@ -43,7 +43,9 @@ class RunFolder:
         """A new run with its recipe; RunFolderError when there is one."""
         folder = cls(path)
         if folder.is_run:
-            raise RunFolderError(f"{path} holds a run already; go on with: fedrand resume {path}, or name another --out")
+            raise RunFolderError(
+                f"{path} holds a run already; go on with: fedrand resume {path}, or name another --out"
+            )
         if path.exists() and (not path.is_dir() or any(not _harmless(entry) for entry in path.iterdir())):
             raise RunFolderError(f"{path} exists and is no run; name another --out")
         path.mkdir(parents=True, exist_ok=True)

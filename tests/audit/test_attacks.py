@@ -32,7 +32,14 @@ def test_max_renyi_is_minus_the_mean_of_the_largest(percent, expected):
     [(0.55, 0.7, "membership leaks"), (0.45, 0.6, "no leak shown by this attack"), (0.3, 0.45, "below a coin")],
 )
 def test_the_closing_words_follow_the_interval(low, high, words):
-    row = {"model": "server", "attack": "reference", "auroc": (low + high) / 2, "low": low, "high": high, "applies": True}
+    row = {
+        "model": "server",
+        "attack": "reference",
+        "auroc": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "applies": True,
+    }
     said = sentences({"protocols": {"P1": {"rows": [{**row, "headline": True}]}}})
     assert words in said[0]
     assert all("private" not in sentence.lower() for sentence in said)

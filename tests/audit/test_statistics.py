@@ -41,14 +41,24 @@ def test_no_pair_crosses_units():
     assert auroc(np.array([0, 1, 10, 11, 10, 11.0]), np.array([0, 1, 0, 1, 10, 11.0])) > 0.6
 
 
-def test_an_interval_at_95_percent_covers_its_truth_about_that_often():
-    rng, hits, times = np.random.default_rng(2), 0, 200
-    truth = norm.cdf(0.5 / np.sqrt(2))
+def coverage(spread: float, times: int = 200) -> float:
+    """How often a 95% interval holds the truth, over 12 units whose shift is N(0.5, spread)."""
+    rng, hits = np.random.default_rng(2), 0
+    truth = norm.cdf(0.5 / np.sqrt(2 + spread**2))
     for _ in range(times):
-        units = [sample(rng.normal(0.5, 1, 25), rng.normal(0, 1, 25)) for _ in range(12)]
+        shifts = rng.normal(0.5, spread, 12)
+        units = [sample(rng.normal(shift, 1, 25), rng.normal(0, 1, 25)) for shift in shifts]
         found = two_level_bootstrap(units, rng, 200, 0.95)
         hits += found.low <= truth <= found.high
-    assert 0.88 <= hits / times <= 0.99
+    return hits / times
+
+
+def test_an_interval_covers_its_truth_when_clients_differ():
+    assert 0.88 <= coverage(spread=1.0) <= 0.99
+
+
+def test_an_interval_is_never_too_narrow_when_clients_are_alike():
+    assert coverage(spread=0.0) >= 0.95
 
 
 def test_copies_of_an_item_in_one_group_do_not_narrow_the_interval():

@@ -21,9 +21,7 @@ from emoji_pack.variants import concept  # noqa: E402
 
 
 def entry(code: str, subcategory: str = "country-flag", name: str = "flag: Norway") -> Entry:
-    return Entry(
-        code, concept(code), "flags", subcategory, name, ("flag", "north", "ily"), ("banner", "north")
-    )
+    return Entry(code, concept(code), "flags", subcategory, name, ("flag", "north", "ily"), ("banner", "north"))
 
 
 @pytest.mark.parametrize(

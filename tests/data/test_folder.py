@@ -41,9 +41,7 @@ def test_jsonl_with_captions(tmp_path: Path):
 def test_csv_with_captions_and_with_questions(tmp_path: Path):
     draw(tmp_path, "a.png", "b.png")
     (tmp_path / "data.csv").write_text(
-        "image,captions,question,choices,answer\n"
-        'a.png,"a cat, asleep|one cat",,,\n'
-        "b.png,,What is it?,cat|dog,1\n",
+        'image,captions,question,choices,answer\na.png,"a cat, asleep|one cat",,,\nb.png,,What is it?,cat|dog,1\n',
         encoding="utf-8-sig",
     )
     caption, question = load_folder(tmp_path)
@@ -179,9 +177,7 @@ def test_a_line_that_is_not_an_object(tmp_path: Path, text: str, message: str):
 
 def test_a_csv_row_with_too_many_cells(tmp_path: Path):
     (tmp_path / "data.csv").write_text("image,caption\na.png,a cat, asleep\n")
-    with pytest.raises(
-        DataError, match="line 2 has more cells than the header; quote cells that hold commas"
-    ):
+    with pytest.raises(DataError, match="line 2 has more cells than the header; quote cells that hold commas"):
         load_folder(tmp_path)
 
 

@@ -32,9 +32,7 @@ def test_the_same_seed_gives_the_same_sides_whatever_the_order_of_the_examples()
 def test_the_coins_of_two_groups_are_independent():
     """Alternation would always part neighbours; independent coins part them half of the time."""
     pool = examples([f"{i:02d}" for i in range(20)])
-    parted = [
-        len({e.id for e in hold_out(pool, stream(seed)).members} & {"e0", "e1"}) == 1 for seed in range(400)
-    ]
+    parted = [len({e.id for e in hold_out(pool, stream(seed)).members} & {"e0", "e1"}) == 1 for seed in range(400)]
     assert abs(np.mean(parted) - 0.5) < 0.1
 
 

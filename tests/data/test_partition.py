@@ -19,9 +19,7 @@ def assert_complete(parts: Partition, count: int) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    alpha=st.floats(0.3, 100), clients=st.integers(1, 12), seed=st.integers(0, 99), width=st.integers(1, 4)
-)
+@given(alpha=st.floats(0.3, 100), clients=st.integers(1, 12), seed=st.integers(0, 99), width=st.integers(1, 4))
 def test_a_dirichlet_split_is_complete_disjoint_and_keeps_groups_whole(alpha, clients, seed, width):
     groups = [str(i // width) for i in range(len(LABELS))]
     parts = dirichlet(LABELS, clients, alpha, stream(seed), groups=groups, min_size=5)
@@ -44,9 +42,7 @@ def test_without_groups_the_draw_is_fedmls():
     for label in np.unique(labels):
         members = rng.permutation(np.flatnonzero(labels == label))
         shares = rng.dirichlet(np.repeat(1.0, clients))
-        shares = np.array(
-            [p * (len(own) < len(labels) / clients) for p, own in zip(shares, held, strict=True)]
-        )
+        shares = np.array([p * (len(own) < len(labels) / clients) for p, own in zip(shares, held, strict=True)])
         cuts = (np.cumsum(shares / shares.sum()) * len(members)).astype(int)[:-1]
         held = [own + part.tolist() for own, part in zip(held, np.split(members, cuts), strict=True)]
     parts = dirichlet(LABELS, clients, 1.0, stream(5), min_size=0)
@@ -76,16 +72,12 @@ def test_the_paper_s_setting_on_the_emoji_pool_is_skewed_and_leaves_nobody_below
 
 
 def test_a_split_that_cannot_meet_the_minimum_fails_before_drawing():
-    with pytest.raises(
-        DataError, match="600 examples cannot give 100 clients 10 each; take at most 60 clients"
-    ):
+    with pytest.raises(DataError, match="600 examples cannot give 100 clients 10 each; take at most 60 clients"):
         dirichlet(LABELS, 100, 0.5, stream(0))
 
 
 def test_a_hopeless_alpha_ends_after_bounded_tries_and_says_what_would_work():
-    with pytest.raises(
-        DataError, match=r"20 Dirichlet draws .* raise alpha \(now 0.001\).*lower min_size to"
-    ):
+    with pytest.raises(DataError, match=r"20 Dirichlet draws .* raise alpha \(now 0.001\).*lower min_size to"):
         dirichlet(LABELS, 50, 0.001, stream(0), max_tries=20)
 
 

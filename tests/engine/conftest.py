@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
 from equipment import equipped
+from PIL import Image
 from tiny_models import FAMILIES, save_model
 
 from fedrand.data.example import Example, ImageSource

@@ -30,7 +30,7 @@ def trained_by_both(folder, examples, dtype, proximal=0.0, scale=1.0):
     keys = frozenset(adapter.keys)
     ours = train(vlm, adapter, features, encoded, start, keys, SETTINGS, stream(0, "order"), proximal)
     with quiet():
-        plain = PlainLoop.load(str(folder), adapter.layers, 4, scale, dtype)
+        plain = PlainLoop.load(str(folder), 4, scale, dtype)
     plain.load_params(start)
     batches = order(len(examples), SETTINGS, stream(0, "order"))
     losses = plain.train(examples, batches, SETTINGS.lr, SETTINGS.weight_decay, proximal)

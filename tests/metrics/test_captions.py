@@ -64,9 +64,7 @@ def _read(name: str) -> Any:
 def _tokenised(candidates: str) -> Captions:
     pairs = _read(f"tok_abstract_cands{candidates}.json")
     images = list(pairs["g"])
-    return Captions(
-        images, [pairs["r"][image][0] for image in images], [pairs["g"][image] for image in images]
-    )
+    return Captions(images, [pairs["r"][image][0] for image in images], [pairs["g"][image] for image in images])
 
 
 def _raw(candidates: str, images: Sequence[str]) -> Captions:
@@ -77,9 +75,7 @@ def _raw(candidates: str, images: Sequence[str]) -> Captions:
     hypotheses: dict[str, str] = {}
     for entry in _read(f"abstract_cands{candidates}.json"):
         hypotheses.setdefault(entry["image_id"], entry["caption"])
-    return Captions(
-        list(images), [hypotheses[image] for image in images], [references[image][:5] for image in images]
-    )
+    return Captions(list(images), [hypotheses[image] for image in images], [references[image][:5] for image in images])
 
 
 @needs_fixtures

@@ -63,9 +63,7 @@ def _brute_force(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
 
 
 def _scores(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[float, float]:
-    return cider_scores(
-        [text.split() for text in hypotheses], [[ref.split() for ref in refs] for refs in references]
-    )
+    return cider_scores([text.split() for text in hypotheses], [[ref.split() for ref in refs] for refs in references])
 
 
 def test_scores_are_those_of_the_formulas_written_out() -> None:

@@ -34,9 +34,7 @@ KNOWN = {
     "!? !!! ??? hi,there hi;there hi:there ok.! end?": "!? !!! ??? hi there hi there hi there ok end",
     "sat.He ran.Then hi!there": "sat.he ran.then hi!there",
     "and/or w/ a n/a AT&T rock&roll &amp; under_score": "and/or w / a n/a at&t rock & roll & under_score",
-    "user@example.com http://x.y/a?b=c. @home #dog <image>": (
-        "user@example.com http://x.y/a?b=c @home #dog <image>"
-    ),
+    "user@example.com http://x.y/a?b=c. @home #dog <image>": ("user@example.com http://x.y/a?b=c @home #dog <image>"),
     "café naïve Zoë's Ünïcode n͂": "café naïve zoë 's ünïcode n͂",
     "русский язык, 日本語 हिन्दी": "русский язык 日本語 हिन्दी",
     "dog🐶cat ❤️ 😀 x² ½ ©": "dog cat ❤ x ² 1/2 ©",

@@ -15,7 +15,9 @@ from fedrand.round import Trained
 from fedrand.runfolder import RunFolder
 
 SHAPES = {
-    Key(f"layers.{layer}.q_proj", factor): shape for layer in range(2) for factor, shape in (("A", (2, 5)), ("B", (4, 2)))
+    Key(f"layers.{layer}.q_proj", factor): shape
+    for layer in range(2)
+    for factor, shape in (("A", (2, 5)), ("B", (4, 2)))
 }
 CLIENTS = tuple(f"c{number:02d}" for number in range(5))
 IDENTITY = {"model": {"name": "numpy", "fingerprint": "0"}, "data": {"name": "numpy", "fingerprint": "0"}}

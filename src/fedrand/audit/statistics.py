@@ -66,7 +66,11 @@ def pooled(samples: Sequence[Sample]) -> float:
 def two_level_bootstrap(
     samples: Sequence[Sample], rng: np.random.Generator, resamples: int = 1000, level: float = 0.95
 ) -> Interval:
-    """`pooled` with a percentile interval: units drawn anew, and within each its groups, members and others apart."""
+    """`pooled` with a percentile interval: units drawn anew, and within each its groups, members and others apart.
+
+    Drawing at both levels counts the spread within units twice: where units are alike the interval is too wide (up to
+    1.4 times), never too narrow; it claims a leak too seldom rather than too often.
+    """
     used = [sample for sample in samples if sample.usable]
     estimate = pooled(used)
     picks = rng.multinomial(len(used), np.full(len(used), 1 / len(used)), size=resamples)  # [resamples, units]

@@ -49,9 +49,7 @@ def load_folder(path: Path | str) -> list[Example]:
         raise DataError(f"no data folder at {folder}; create it or correct the path")
     examples = [_example(folder, row) for row in _rows(folder)]
     if not examples:
-        raise DataError(
-            f"{folder} has no images; put images with .txt captions there, or {' or '.join(TABLES)}"
-        )
+        raise DataError(f"{folder} has no images; put images with .txt captions there, or {' or '.join(TABLES)}")
     return _grouped(folder, _named(folder, examples))
 
 
@@ -142,9 +140,7 @@ def _choice(row: _Row) -> tuple[str, tuple[str, ...]]:
     answer, choices = row.text("answer"), row.texts("choices")
     if choices and answer not in choices:
         if not (answer.isdecimal() and int(answer) < len(choices)):
-            raise DataError(
-                f"{row.place} answers with none of its {len(choices)} choices; give one or its number"
-            )
+            raise DataError(f"{row.place} answers with none of its {len(choices)} choices; give one or its number")
         answer = choices[int(answer)]
     if not answer:
         raise DataError(f"{row.place} asks a question without an answer; fill the column 'answer'")

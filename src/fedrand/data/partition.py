@@ -71,9 +71,7 @@ def iid(groups: Sequence[str], clients: int, rng: np.random.Generator) -> Partit
     """Groups shuffled and dealt out evenly; `groups` names the group of each example."""
     units, _ = _units(groups)
     if not 1 <= clients <= len(units):
-        raise DataError(
-            f"{len(units)} groups cannot be dealt to {clients} clients; ask for 1 to {len(units)}"
-        )
+        raise DataError(f"{len(units)} groups cannot be dealt to {clients} clients; ask for 1 to {len(units)}")
     holders = rng.permutation(np.arange(len(units)) % clients)
     return _dealt(units, holders, clients)
 

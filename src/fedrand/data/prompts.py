@@ -28,9 +28,7 @@ def template(prompt: str) -> str:
     slots = re.findall(r"\{(\w*)\}", text)
     if not slots:
         known = ", ".join(TEMPLATES)
-        raise DataError(
-            f"unknown prompt '{prompt}'; choose from {known}, or write a text with an {{image}} slot"
-        )
+        raise DataError(f"unknown prompt '{prompt}'; choose from {known}, or write a text with an {{image}} slot")
     if slots.count("image") != 1 or set(slots) - set(SLOTS):
         allowed = ", ".join(f"{{{slot}}}" for slot in SLOTS[1:])
         raise DataError(f"prompt '{prompt}' needs exactly one {{image}} slot and, where wanted, {allowed}")

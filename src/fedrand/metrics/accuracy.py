@@ -38,9 +38,7 @@ def option_letter(text: str) -> str | None:
 
 def _share_equal(predictions: Sequence[str], answers: Sequence[str], read: Callable[[str], object]) -> float:
     if len(predictions) != len(answers):
-        raise ValueError(
-            f"{len(predictions)} predictions but {len(answers)} answers; give one answer per prediction"
-        )
+        raise ValueError(f"{len(predictions)} predictions but {len(answers)} answers; give one answer per prediction")
     if not predictions:
         raise ValueError("no predictions to score; give at least one")
     return fmean(read(p) == read(a) for p, a in zip(predictions, answers, strict=True))

@@ -30,9 +30,7 @@ def bleu_scores(hypotheses: Sequence[Sequence[str]], references: Sequence[Sequen
     for hypothesis, refs in zip(hypotheses, references, strict=True):
         ref_counts = [ngram_counts(ref) for ref in refs]
         for n, counts in enumerate(ngram_counts(hypothesis)):
-            matched[n] += sum(
-                min(count, max(ref[n][ngram] for ref in ref_counts)) for ngram, count in counts.items()
-            )
+            matched[n] += sum(min(count, max(ref[n][ngram] for ref in ref_counts)) for ngram, count in counts.items())
             guessed[n] += counts.total()
     brevity = _brevity(sum(map(len, hypotheses)), sum(map(_closest_length, hypotheses, references)))
     scores: list[float] = []

@@ -88,9 +88,7 @@ def _similarity(hypothesis: _Sentence, ref: _Sentence) -> float:
     total = 0.0
     for n in range(MAX_N):
         mine, theirs = hypothesis.weights[n], ref.weights[n]
-        common = sum(
-            min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs
-        )
+        common = sum(min(weight, theirs[ngram]) * theirs[ngram] for ngram, weight in mine.items() if ngram in theirs)
         total += common and common / (hypothesis.norms[n] * ref.norms[n])
     return total / MAX_N
 
