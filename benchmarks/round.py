@@ -103,7 +103,7 @@ def _peak() -> float:
 
 def _in_process(side: str) -> dict[str, float]:
     command = [sys.executable, __file__, *sys.argv[1:], "--side", side]
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore::FutureWarning"}  # PEFT's, at every load
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -1,9 +1,11 @@
 """Loading a model, freezing it, and running it on cached features: the model's own logits, and clear refusals."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -178,10 +180,28 @@ def test_a_model_whose_images_take_a_varying_number_of_tokens_is_refused(folders
         load_model(str(folder))
 
 
+def test_a_processor_of_another_family_is_one_line_with_what_is_supported(folders, monkeypatch):
+    def nested(processor, config, name):
+        raise TypeError("images must be a list of lists\nof images")
+
+    monkeypatch.setattr(loading, "image_tokens", nested)
+    with pytest.raises(
+        ModelError, match=r"cannot load model .*list of lists\); choose one of the LLaVA family"
+    ) as error:
+        load_model(str(folders["llava"]))
+    assert "\n" not in str(error.value)
+
+
 def test_loading_leaves_the_verbosity_of_transformers_as_it_was(folders):
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     load_model(str(folders["fast_vlm"]))
     assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+
+
+def test_torch_is_imported_in_one_module_only():
+    root = Path(loading.__file__).parents[1]
+    found = [path for path in root.rglob("*.py") if re.search(r"^\s*(import|from) torch\b", path.read_text(), re.M)]
+    assert found == [root / "models" / "runtime.py"]
 
 
 @pytest.mark.parametrize("module", ["models", "models.load", "lora", "train", "score", "generate", "adapter_file"])

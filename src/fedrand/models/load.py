@@ -10,13 +10,21 @@ from transformers import AutoModelForImageTextToText, AutoProcessor
 from transformers.utils import logging as transformers_logging
 
 from fedrand.models.errors import ModelError
-from fedrand.models.probe import check_path, image_tokens
+from fedrand.models.probe import SUPPORTED, check_path, image_tokens
 from fedrand.models.runtime import torch
 from fedrand.models.vlm import VisionLanguageModel
 
 SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
 _BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
+_FOREIGN = (
+    TypeError,
+    ValueError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    RuntimeError,
+)  # from other families' processors
 
 
 def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
@@ -29,7 +37,8 @@ def load_model(name: str, *, revision: str = "", dtype: str = "float32", device:
     if dtype not in DTYPES:
         raise ModelError(f"unknown dtype '{dtype}'; choose from {', '.join(DTYPES)}")
     where = _device(device)
-    with quiet(), _explained(name):
+    online = f"check the name, or fetch it once online: hf download {name}"
+    with quiet(), _explained(name, _BROKEN, "check the folder's files" if Path(place).is_dir() else online):
         processor = AutoProcessor.from_pretrained(place, **options)
         model, info = AutoModelForImageTextToText.from_pretrained(
             place, dtype=DTYPES[dtype], output_loading_info=True, **options
@@ -38,10 +47,10 @@ def load_model(name: str, *, revision: str = "", dtype: str = "float32", device:
         raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
     if not hasattr(processor, "image_processor"):
         raise ModelError(f"model '{name}' has no image processor; choose an image-text-to-text model")
-    with quiet():
+    with quiet(), _explained(name, _FOREIGN, SUPPORTED):
         vlm = VisionLanguageModel(model.to(where), processor, name, image_tokens(processor, model.config, name))
         check_path(vlm)
-    return vlm
+        return vlm
 
 
 def _place(name: str) -> str:
@@ -65,12 +74,12 @@ def _device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def _explained(name: str) -> Iterator[None]:
+def _explained(name: str, errors: tuple[type[Exception], ...], advice: str) -> Iterator[None]:
     try:
         yield
-    except _BROKEN as error:
-        online = f"check the name, or fetch it once online: hf download {name}"
-        advice = "check the folder's files" if Path(name).is_dir() else online
+    except ModelError:
+        raise
+    except errors as error:
         raise ModelError(f"cannot load model '{name}' ({_line(error)}); {advice}") from error
 
 
