@@ -24,7 +24,7 @@ _FOREIGN = (
     IndexError,
     AttributeError,
     RuntimeError,
-)  # from other families' processors
+)  # other families' processors
 
 
 def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
