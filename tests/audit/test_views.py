@@ -10,6 +10,7 @@ from fedrand.federation import Round
 from fedrand.messages import ClientState, ServerState, Upload
 from fedrand.params import Key
 from fedrand.round import Outcome
+from fedrand.strategies import fedrand
 from fedrand.strategy import Split
 
 A, B = Key("q", "A"), Key("q", "B")
@@ -28,6 +29,10 @@ def played(number: int, server: tuple[float, float], client: tuple[float, float]
     return Round(before, after, ("c",), (outcome,), (upload,), (), 0.0)
 
 
+def view(folder, final=(7, 70)) -> ServerView:
+    return ServerView(transcript(folder), "c", params(*final))
+
+
 @pytest.fixture
 def written(tmp_path):
     writer = TranscriptWriter(tmp_path)
@@ -38,19 +43,19 @@ def written(tmp_path):
 
 
 def test_the_rebuilt_client_is_its_newest_half_and_the_newest_other_half(written):
-    found = ServerView(transcript(written), "c").rebuilt()
+    found = view(written).rebuilt()
     assert found.params[B].tolist() == [30, 30] and found.age[B] == 0
     assert found.params[A].tolist() == [1, 1] and found.age[A] == 7
 
 
 def test_a_half_never_sent_is_the_servers_of_that_round(tmp_path):
     TranscriptWriter(tmp_path).record(played(4, (5, 50), (2, 20), B))
-    found = ServerView(transcript(tmp_path), "c").rebuilt()
+    found = view(tmp_path).rebuilt()
     assert found.params[A].tolist() == [5, 5] and found.age[A] is None
 
 
 def test_the_last_update_starts_at_the_broadcast_and_at_the_clients_own_other_half(written):
-    update = ServerView(transcript(written), "c").last_update()
+    update = view(written).last_update(fedrand().sharing)
     assert update.change[B].tolist() == [30, 30]  # 60 - 30
     assert update.start[A].tolist() == [1, 1] and update.exact == {B}  # the A of round 3 was never sent
 
@@ -59,8 +64,40 @@ def test_a_client_that_switched_halves_began_at_a_known_adapter(tmp_path):
     writer = TranscriptWriter(tmp_path)
     writer.record(played(0, (0, 0), (1, 10), A))
     writer.record(played(1, (5, 50), (2, 20), B))
-    update = ServerView(transcript(tmp_path), "c").last_update()
+    update = view(tmp_path).last_update(fedrand().sharing)
     assert update.exact == {A, B} and update.start[A].tolist() == [1, 1] and update.start[B].tolist() == [50, 50]
+
+
+def test_a_method_that_forgets_the_past_begins_at_the_broadcast(written):
+    update = view(written).last_update(fedrand(past=False).sharing)
+    assert update.exact == {A, B} and update.start[A].tolist() == [6, 6] and update.start[B].tolist() == [60, 60]
+
+
+def test_a_fresh_private_half_is_not_called_known(tmp_path):
+    TranscriptWriter(tmp_path).record(played(4, (5, 50), (2, 20), B))
+    assert view(tmp_path).last_update(fedrand().sharing).exact == {A, B}
+    assert view(tmp_path).last_update(fedrand(first="fresh").sharing).exact == {B}
+
+
+def test_nothing_is_called_known_where_each_client_draws_its_own_start(tmp_path):
+    TranscriptWriter(tmp_path).record(played(0, (5, 50), (2, 20), B))
+    assert view(tmp_path).last_update(fedrand(round0="independent").sharing).exact == frozenset()
+
+
+def test_where_b_starts_at_zero_the_servers_next_one_stands_in(tmp_path):
+    TranscriptWriter(tmp_path).record(played(0, (1, 0), (2, 20), A))
+    update = view(tmp_path, final=(7, 70)).last_update(fedrand().sharing)
+    assert update.start[B].tolist() == [70, 70] and update.start[A].tolist() == [1, 1] and update.exact == {A}
+    TranscriptWriter(tmp_path).record(played(1, (3, 30), (2, 20), B))  # another broadcast, nearer than the final one
+    assert ServerView(transcript(tmp_path), "c", {})._stand_ins(params(1, 0), {A}, 0)[B].tolist() == [30, 30]
+
+
+@pytest.mark.parametrize("change", [("upload.c", "oracle/c"), ('"round": 3', '"round": "x"'), ('"kind": ', '"sort": ')])
+def test_an_altered_index_is_named_and_reaches_nothing(written, change):
+    path = written / "index.jsonl"
+    path.write_text(path.read_text().replace(*change))
+    with pytest.raises(TranscriptError, match=r"index\.jsonl"):
+        _ = transcript(written).entries
 
 
 def test_a_reader_of_messages_cannot_open_the_oracle(written):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrand.audit.statistics import Sample, auroc, two_level_bootstrap
+from fedrand.audit.statistics import Sample, auroc, pooled, two_level_bootstrap
 from fedrand.data.example import Example
 
 BANNER = (
@@ -43,8 +43,18 @@ def row(units: Mapping[str, Sides], score: Score, base: Score | None, rng: np.ra
     figures["per_client"] = {name: auroc(sample.members, sample.others) for name, sample in usable.items()}
     if base is not None:
         plain = [_sample(name, units[name], base) for name in usable]
-        figures["base_auroc"] = two_level_bootstrap(plain, rng, 1, how.level).auroc
+        figures["base_auroc"] = pooled(plain)
     return figures
+
+
+def dealt(
+    examples: Sequence[Example], units: Sequence[str], rng: np.random.Generator
+) -> dict[str, tuple[Example, ...]]:
+    """The examples shared out by whole groups, about equally many each: were all units compared with the same ones, an
+    interval that draws them anew for each unit would be too narrow."""
+    groups = sorted({example.unit for example in examples})
+    owner = {groups[place]: units[turn % len(units)] for turn, place in enumerate(rng.permutation(len(groups)))}
+    return {name: tuple(e for e in examples if owner[e.unit] == name) for name in units}
 
 
 def _sample(name: str, sides: Sides, score: Score) -> Sample:

@@ -6,21 +6,20 @@ from typing import Any
 
 from fedrand.audit.attacks import score_attacks
 from fedrand.audit.attacks.cosine import cosines
-from fedrand.audit.protocols import BANNER, Settings, Sides, row
+from fedrand.audit.protocols import BANNER, Settings, Sides, dealt, row
 from fedrand.audit.scoring import Scored, scored
-from fedrand.audit.transcript import Index, oracle, transcript
+from fedrand.audit.transcript import oracle, transcript
 from fedrand.audit.verdict import NOT_TESTED, sentences
 from fedrand.audit.views import ServerView
 from fedrand.errors import InputError
 from fedrand.gradients import factor_gradients
-from fedrand.params import Params
+from fedrand.params import Params, identical
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.runfolder import RunFolder
 from fedrand.world import World
 
 SILENT = Progress()
-OOD = 60  # out-of-domain images that each client's model is shown; the server's model sees all
 THREAT = {"server": "T3", "client": "T3", "oracle": "Tinf", "base": "control"}
 
 Models = dict[str, dict[str, Scored]]  # model -> client (or "all") -> scores
@@ -36,9 +35,14 @@ def audit(run: Path, progress: Progress = SILENT) -> dict[str, Any]:
     world = build(folder.recipe, progress)
     if {name: tuple(ids) for name, ids in folder.split().items()} != _dealt(world):
         raise InputError(f"{run}: the data are no longer those of the run; the audit would compare the wrong examples")
-    found = _Audit(world, folder, progress).report()
+    found = attacked(world, folder, progress)
     folder.write_json("audit.json", found)
     return found
+
+
+def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> dict[str, Any]:
+    """What audit.json holds, from a run's world and its folder; writes nothing."""
+    return _Audit(world, folder, progress).report()
 
 
 def _dealt(world: World) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
@@ -53,10 +57,13 @@ class _Audit:
         self.world, self.folder, self.progress = world, folder, progress
         self.table, self.seed = world.recipe.audit, world.recipe.seed
         self.index, self.oracle = transcript(folder.transcript), oracle(folder.transcript)
-        self.views = {name: view for name in world.clients if (view := ServerView(self.index, name)).uploads}
+        self.final = folder.server().params
+        views = {name: ServerView(self.index, name, self.final) for name in world.clients}
+        self.views = {name: view for name, view in views.items() if view.uploads}
         self.how = Settings(self.table.bootstrap, self.table.level)
-        self.sides = {name: Sides(data.members, data.held_out) for name, data in world.clients.items()}
+        self.sides = {name: Sides(*world.clients[name]) for name in self.views}  # the others were never trained on
         self.shifted = tuple(world.splits.get("ood", ()))
+        self.dealt = dealt(self.shifted, tuple(self.views), stream(self.seed, "audit", "ood"))
 
     def report(self) -> dict[str, Any]:
         rebuilt = {name: view.rebuilt() for name, view in self.views.items()}
@@ -76,12 +83,12 @@ class _Audit:
         steps = 2 + 2 * len(self.views)
         models: Models = {"base": {"all": scored(self.world, everyone, None)}, "server": {}, "client": {}, "oracle": {}}
         self.progress.step("audit", 1, steps, "base model")
-        models["server"]["all"] = scored(self.world, everyone, self.folder.server().params)
+        models["server"]["all"] = scored(self.world, everyone, self.final)
         self.progress.step("audit", 2, steps, "server's model")
         for done, name in enumerate(self.views):
-            shown = [*self.sides[name].members, *self.sides[name].others, *self.shifted[:OOD]]
-            models["client"][name] = scored(self.world, shown, rebuilt[name])
-            models["oracle"][name] = scored(self.world, shown, _last(self.oracle, name))
+            shown, true = [*(e for side in self.sides[name] for e in side), *self.dealt[name]], self._true(name)
+            models["client"][name] = own = scored(self.world, shown, rebuilt[name])
+            models["oracle"][name] = own if identical(true, rebuilt[name]) else scored(self.world, shown, true)
             self.progress.step("audit", 4 + 2 * done, steps, name)
         return models
 
@@ -111,35 +118,36 @@ class _Audit:
                     "headline": attack.name == "reference",
                 }
 
-    def _units(self, model: str, shifted: bool) -> dict[str, Sides]:
+    def _units(self, model: str, shifted: bool) -> Mapping[str, Sides]:
         """P1: each client's members and held-out half. P0: members and other kinds, all clients together where they
         share one model."""
         if not shifted:
-            names = self.sides if model in ("server", "base") else self.views
-            return {name: self.sides[name] for name in names}
+            return self.sides
         if model in ("server", "base"):
             return {"all": Sides(tuple(e for sides in self.sides.values() for e in sides.members), self.shifted)}
-        return {name: Sides(self.sides[name].members, self.shifted[:OOD]) for name in self.views}
+        return {name: Sides(sides.members, self.dealt[name]) for name, sides in self.sides.items()}
 
     def _updates(self) -> dict[str, Any]:
         """Each client's newest upload against every example's own gradient."""
+        sharing = self.world.recipe.strategy.build().sharing
         found: dict[tuple[str, str], float] = {}
         exact = 0
-        for name, view in self.views.items():
-            update = view.last_update()
+        for done, (name, view) in enumerate(self.views.items(), 1):
+            update = view.last_update(sharing)
             exact += update.exact == frozenset(update.start)
             examples = [e for side in self.sides[name] for e in side]
             encoded = self.world.encoded(examples)
             gradients = factor_gradients(self.world.adapter, self.world.features, encoded, update.start)
             values = cosines(gradients, update.change)
-            found |= {(name, example.id): float(value) for example, value in zip(examples, values, strict=True)}
-            self.progress.step("uploads", len({client for client, _ in found}), len(self.views), name)
-        units = {name: self.sides[name] for name in self.views}
+            if values.any():  # all zero where the half that was sent has no gradient at the best known start
+                found |= {(name, example.id): float(value) for example, value in zip(examples, values, strict=True)}
+            self.progress.step("uploads", done, len(self.views), name)
+        units = {name: self.sides[name] for name in self.views if any(client == name for client, _ in found)}
         rng = stream(self.seed, "audit", "cosine")
         figures = row(units, lambda name, example: found[name, example.id], None, rng, self.how)
         where = {"threat": "T3", "model": "update", "attack": "gradient cosine", "slice": "last upload"}
         return {**where, **figures, "start_known": {"clients": exact, "of": len(self.views)}}
 
-
-def _last(index: Index, client: str) -> Params:
-    return index.read(list(index.of("oracle", client))[-1])
+    def _true(self, client: str) -> Params:
+        """The client's whole adapter after its last training."""
+        return self.oracle.read(list(self.oracle.of("oracle", client))[-1])

@@ -82,6 +82,18 @@ _NAMES = {
 }
 
 
+def _entry(line: str, where: str) -> Entry:
+    """A line of the index; a line that points elsewhere than to its own file could reach past its reader's kinds."""
+    try:
+        entry = Entry(**json.loads(line))
+        place = _NAMES[entry.kind].format(round=entry.round, client=entry.client)
+    except (ValueError, TypeError, KeyError) as error:
+        raise TranscriptError(f"{where} is no entry ({type(error).__name__}); the transcript is not whole") from error
+    if entry.file != place:
+        raise TranscriptError(f"{where} was altered: it names {entry.file}, its file is {place}")
+    return entry
+
+
 def _remove(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
@@ -97,10 +109,12 @@ class Index:
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
-        lines = Lines(self.folder / INDEX, json_round).read()
+        path = self.folder / INDEX
+        lines = Lines(path, json_round).read()
         if not lines:
             raise TranscriptError(f"no transcript in {self.folder}; a run writes it: fedrand run RECIPE --out RUN")
-        return tuple(entry for entry in (Entry(**json.loads(line)) for line in lines) if entry.kind in self.kinds)
+        every = (_entry(line, f"{path} line {number}") for number, line in enumerate(lines, 1))
+        return tuple(entry for entry in every if entry.kind in self.kinds)
 
     def read(self, entry: Entry) -> Params:
         """The tensors of one file, its bytes checked against the index."""

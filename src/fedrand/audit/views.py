@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from fedrand.audit.transcript import Entry, Index
 from fedrand.params import Key, Keys, Params
+from fedrand.randomness import stream
+from fedrand.strategy import Sharing, Turn
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,12 @@ class Update:
 
 @dataclass(frozen=True)
 class ServerView:
-    """T3 on one client. `index` must be of broadcasts and uploads alone."""
+    """T3 on one client. `index` must be of broadcasts and uploads alone; final: the server's adapter after the last
+    round."""
 
     index: Index
     client: str
+    final: Params
 
     @property
     def uploads(self) -> tuple[Entry, ...]:
@@ -52,21 +56,31 @@ class ServerView:
         params, sent = self._known(last.round + 1, self._broadcast(last.round))
         return Rebuilt(params, {key: last.round - sent[key] if key in sent else None for key in params})
 
-    def last_update(self) -> Update:
-        """The newest upload against what the client began that round from.
+    def last_update(self, sharing: Sharing) -> Update:
+        """The newest upload against what the client began that round from, as far as the method tells.
 
-        The sent part began at the broadcast. The other part's start is exact when the client's upload before this one
-        held it (it switched halves in between), else it is the newest one known.
+        The sent part began at the broadcast. The rest did too where the method says so; else its start is exact when
+        the client's upload before this one held it (it switched halves in between), else it is the newest one known.
         """
         last = self.uploads[-1]
         broadcast, end = self._broadcast(last.round), self.index.read(last)
-        start, sent = self._known(last.round, broadcast)
-        start = {**start, **{key: broadcast[key] for key in end}}
         earlier = [entry.round for entry in self.uploads if entry.round < last.round]
-        exact = frozenset(end) | {key for key, round in sent.items() if earlier and round == earlier[-1]}
-        if not earlier:
-            exact = frozenset(start)  # both halves came from the server
-        return Update(start, {key: start[key] - value for key, value in end.items()}, exact)
+        method = sharing.split(frozenset(broadcast), Turn(last.round, first=not earlier), stream(0, "method"))
+        known, sent = self._known(last.round, broadcast)
+        rest = method.private and method.private <= method.from_server - method.fresh
+        start = dict(broadcast) if rest else {**known, **{key: broadcast[key] for key in end}}
+        exact = frozenset() if method.shared & method.fresh else frozenset(end)
+        exact |= frozenset(start) if rest else {key for key, round in sent.items() if round in earlier[-1:]}
+        change = {key: start[key] - value for key, value in end.items()}
+        stand_ins = self._stand_ins(start, frozenset(end), last.round)
+        return Update({**start, **stand_ins}, change, exact - stand_ins.keys())
+
+    def _stand_ins(self, start: Params, sent: Keys, round: int) -> Params:
+        """Of what was not sent, the tensors that start at zero, as the server had them one round later: at B = 0 the
+        gradient of A is zero, and only the first step of the round was taken there."""
+        later = next((e for e in self.index.of("broadcast") if e.round > round), None)
+        after = self.index.read(later) if later else self.final
+        return {key: after[key] for key in start.keys() - sent if not start[key].any()}
 
     def _broadcast(self, round: int) -> Params:
         return next(self.index.read(entry) for entry in self.index.of("broadcast") if entry.round == round)
