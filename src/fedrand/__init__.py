@@ -1,8 +1,18 @@
 """Privacy-enhanced federated fine-tuning of vision-language models: FedRand (arXiv 2503.07216) and what it leaks."""
 
+from importlib import import_module
+from typing import Any
+
 from fedrand.params import Key, Keys, Params
 from fedrand.strategies import STRATEGIES, fedavg, fedrand
 from fedrand.strategy import Split, Strategy
 
 __version__ = "0.1.0"
-__all__ = ["STRATEGIES", "Key", "Keys", "Params", "Split", "Strategy", "fedavg", "fedrand"]
+__all__ = ["STRATEGIES", "Key", "Keys", "Params", "Split", "Strategy", "fedavg", "fedrand", "simulate"]
+
+
+def __getattr__(name: str) -> Any:
+    """`fedrand.simulate`, which needs torch, is imported at its first use."""
+    if name == "simulate":
+        return import_module("fedrand.api").simulate
+    raise AttributeError(f"module 'fedrand' has no attribute '{name}'")

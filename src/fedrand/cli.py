@@ -49,7 +49,8 @@ def _fail(args: argparse.Namespace, status: int, text: str) -> int:
 def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> str:
     """The error in one line; where a run can go on, with the command that does it."""
     run = getattr(args, "out", None) or getattr(args, "run", None)
-    remedy = f"; go on with: fedrand {args.again.format(run)}" if status != 2 and run and args.again else ""
+    begun = status != 2 and run is not None and run.exists()
+    remedy = f"; go on with: fedrand {args.again.format(run)}" if begun and args.again else ""
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted{remedy}"
     if isinstance(error, OSError):

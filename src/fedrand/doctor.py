@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from fedrand.errors import InputError
+from fedrand.models import load_model
 from fedrand.plan import describe
 from fedrand.progress import Progress
 from fedrand.randomness import stream
@@ -18,7 +20,7 @@ STEPS = 4
 
 def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do."""
-    world = build(recipe, progress)
+    world = _checked(recipe, progress)
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
     progress.say(_labels(world))
@@ -30,7 +32,35 @@ def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     length = f"about {whole:.0f} s for {train.rounds} rounds"
     progress.say(f"training: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far")
-    return {"clients": classes, "seconds_per_step": seconds, "training_seconds": whole, "peak_gib": peak}
+    disk = _disk_bytes(world)
+    progress.say(f"disk: about {disk / 2**20:.0f} MiB in the run's folder")
+    return {
+        "clients": classes,
+        "seconds_per_step": seconds,
+        "training_seconds": whole,
+        "peak_gib": peak,
+        "disk_bytes": disk,
+    }
+
+
+def _checked(recipe: Recipe, progress: Progress) -> World:
+    """The world; when it cannot be built, one error that names what is wrong with the data and with the model."""
+    try:
+        return build(recipe, progress)
+    except InputError as first:
+        model = recipe.model
+        try:
+            load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
+        except InputError as second:
+            if str(second) != str(first):
+                raise InputError(f"{first}; moreover, {second}") from first
+        raise
+
+
+def _disk_bytes(world: World) -> int:
+    """Transcript with oracle, and the last two states of each client, if every upload held the whole adapter."""
+    train, whole = world.recipe.train, world.adapter.flat.numel() * 4
+    return whole * (train.rounds * (1 + 2 * train.clients_per_round) + 2 * len(world.clients))
 
 
 def _table(world: World, classes: dict[str, dict[str, int]]) -> str:

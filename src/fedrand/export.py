@@ -6,19 +6,23 @@ from fedrand.adapter_file import save_merged, save_peft
 from fedrand.errors import InputError
 from fedrand.messages import ServerState
 from fedrand.models import load_model
-from fedrand.recipe import Recipe
 from fedrand.runfolder import RunFolder, RunFolderError
 
 
-def save_adapter(out: Path, recipe: Recipe, server: ServerState) -> None:
-    """PEFT's adapter_config.json and adapter_model.safetensors in the folder `out`."""
-    save_peft(out, server.params, recipe.adapter.rank, recipe.adapter.scale, recipe.model.name)
+def save_adapter(out: Path, folder: RunFolder, server: ServerState) -> None:
+    """PEFT's adapter_config.json and adapter_model.safetensors in the folder `out`.
+
+    Every B may be zero only while no client has sent one yet.
+    """
+    model, adapter = folder.recipe.model, folder.recipe.adapter
+    sent = any(row.part != "A" for row in folder.ledger() if row.direction == "upload")
+    save_peft(out, server.params, adapter.rank, adapter.scale, model.name, trained=sent)
 
 
 def export_adapter(run: Path, out: Path) -> None:
     """The server's adapter after the run's last whole round."""
     folder = _trained(run, out)
-    save_adapter(out, folder.recipe, folder.server())
+    save_adapter(out, folder, folder.server())
 
 
 def merge(run: Path, out: Path) -> None:

@@ -56,7 +56,7 @@ def _go_on(folder: RunFolder, progress: Progress) -> Results:
         return server_loss(world, server)
 
     server = federate(folder, world.federation(), writer, recipe.train.rounds, progress, figures)
-    save_adapter(folder.adapter, recipe, server)
+    save_adapter(folder.adapter, folder, server)
     last = list(folder.metrics()[-1]["clients"])
     found = results(world, server, folder.shelf(), last, progress)
     made = _named(folder, recipe, server, found)

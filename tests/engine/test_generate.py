@@ -80,6 +80,14 @@ def test_a_caption_is_cut_at_the_end_of_text(forced, examples):
     assert ids.tolist() == [40, 41]
 
 
+def test_each_row_keeps_its_own_words_when_another_ends_before_it(engine, examples, monkeypatch):
+    vlm, _, features = engine
+    steps = iter([[40, 2, 41], [42, 43], [2, 44], [2]])
+    monkeypatch.setattr(vlm, "head", lambda hidden: torch.eye(300)[next(steps)])
+    prompts = [vlm.encode(example, with_answer=False) for example in examples[:3]]
+    assert [ids.tolist() for ids in generate_ids(vlm, features, prompts)] == [[40, 42], [], [41, 43, 44]]
+
+
 def test_image_tokens_and_padding_are_never_said(forced, examples):
     vlm, _, features = forced([3, 0, 40], [0, 3, 41], [2])
     (ids,) = generate_ids(vlm, features, [vlm.encode(examples[0], with_answer=False)])

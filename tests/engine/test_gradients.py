@@ -31,10 +31,10 @@ def test_each_example_has_its_own_gradient_in_the_order_given(exact_vlm, example
         assert off < 1e-9 * norm(expected) and norm(expected) > 0
 
 
-def test_it_works_after_training_only_one_factor_and_leaves_training_as_it_was(engine, examples):
+def test_it_works_after_training_only_one_layer_and_leaves_training_as_it_was(engine, examples):
     vlm, adapter, features = engine
     encoded = [vlm.encode(example) for example in examples[:3]]
-    adapter.train_only({key for key in adapter.keys if key.factor == "B"})
+    adapter.train_only({key for key in adapter.keys if key.layer == adapter.layers[-1]})
     params = adapter.read()
     first = next(factor_gradients(adapter, features, encoded, params))
     assert all(np.any(value) for value in first.values())

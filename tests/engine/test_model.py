@@ -73,6 +73,20 @@ def test_a_feature_has_the_same_bits_whoever_else_is_computed_with_it(fast_vlm, 
     for image in reversed(images):
         assert torch.equal(alone([image])[0], together([image])[0])
     assert len(together) == len(images)
+    assert not torch.equal(together(images[:1])[0], together(images[1:2])[0])
+
+
+def test_images_are_always_computed_sixteen_at_a_time_and_only_their_own_rows_are_kept(fast_vlm, examples, monkeypatch):
+    sizes = []
+
+    def project(pixels):
+        sizes.append(len(pixels))
+        return list(torch.zeros(len(pixels), 2, 3))
+
+    monkeypatch.setattr(fast_vlm, "project", project)
+    kept = ImageFeatures(fast_vlm)([example.image for example in examples[:5]])
+    assert sizes == [16]
+    assert all(feature.untyped_storage().nbytes() == feature.nbytes for feature in kept)
 
 
 def test_an_image_is_computed_once(fast_vlm, examples, monkeypatch):

@@ -101,6 +101,7 @@ def test_one_factor_is_one_slice_of_the_bank(engine):
     adapter = engine[1]
     half = [key for key in adapter.keys if key.factor == "A"]
     spans = adapter.train_only(frozenset(half))
+    assert not any(pair.b.requires_grad for pair in adapter.pairs)
     assert spans == [slice(0, sum(math.prod(adapter.shapes[key]) for key in half))]
 
 

@@ -30,12 +30,23 @@ def save_model(folder: Path, family: str, seed: int = 0) -> Path:
     model = make().eval()
     for _, parameter in model.named_parameters():
         parameter.data.mul_(3)  # the usual 0.02 would make every output nearly uniform
-    for module in model.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.uniform_(-0.1, 0.1)
+    _settle(model.model.vision_tower)
     model.save_pretrained(folder)
     _processor(patch, extra).save_pretrained(folder)
     return folder
+
+
+@torch.no_grad()
+def _settle(tower: torch.nn.Module) -> None:
+    """Convolutions and BatchNorm statistics as training would leave them; without, every image would look alike."""
+    for module in tower.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight)
+        if isinstance(module, torch.nn.BatchNorm2d):
+            module.momentum = None  # the mean over all batches seen
+            torch.nn.init.ones_(module.weight)
+    tower.train()(torch.randn(16, 3, PIXELS, PIXELS))
+    tower.eval()
 
 
 def _text() -> LlamaConfig:

@@ -66,7 +66,7 @@ class Encoder:
         return Encoded(example.id, np.array(ids + answer, np.int64), len(ids), image)
 
     def _ids(self, text: str, special: bool = True) -> list[int]:
-        return self.tokenizer(text, add_special_tokens=special)["input_ids"]
+        return self.tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]  # too long: our error
 
     def _answer(self, prompt: str, start: list[int], answer: str) -> list[int]:
         """The answer's tokens after this prompt; on their own where the tokenizer would merge the two."""

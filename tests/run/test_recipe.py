@@ -1,0 +1,113 @@
+"""A recipe is strict: what is wrong is named by file, key and choices, in one line."""
+
+import inspect
+
+import pytest
+
+from fedrand.recipe import RecipeError, from_toml, load_recipe, shipped, to_toml
+from fedrand.strategies import STRATEGIES
+
+WRONG = {
+    "strategy.rhoo=1": "unknown key strategy.rhoo; choose from name, rho, ",
+    "strategy.rho=2": "rho is 2.0; it is a probability, choose one from 0 to 1",
+    "strategy.rho='x'": 'strategy.rho is "x"; it must be a valid number',
+    "strategy.draw=lay": "strategy.draw is \"lay\"; it must be 'client' or 'layer'",
+    "strategy.normalize=1": "strategy.normalize is 1; it must be a valid boolean",
+    "strategy.name=fedrnd": "unknown strategy 'fedrnd' at strategy.name; choose from fedavg, fedrand; did you mean",
+    "strategy=3": "strategy is 3; it must be a table of keys",
+    "train.lr='a'": 'train.lr is "a"; it must be a valid number',
+    "train.lr=true": "train.lr is true; it must be a valid number",
+    "train.lr=0": "train.lr is 0; it must be greater than 0",
+    "train.lr=nan": "train.lr is NaN; it must be a finite number",
+    "train.rounds=2.5": "train.rounds is 2.5; it must be a valid integer",
+    "train.roundz=2": "unknown key train.roundz; choose from rounds, clients_per_round, ",
+    "train.clients_per_round=40": "train.clients_per_round is 40 but data.clients is 12; choose from 1 to 12",
+    "train.min_clients=5": "min_clients is 5; choose from 1 to 4",
+    "train=5": "train is 5; it must be a table of keys",
+    "nonsense.a=1": "unknown key nonsense; choose from seed, model, ",
+    "audit.k=[1, 200]": "audit.k.1 is 200; it must be less than or equal to 100",
+    "audit.k=5": "audit.k is 5; it must be a list",
+    "data.name=coco": "data.name is \"coco\"; it must be 'emoji' or 'folder'",
+    "data.name=folder": 'name = "folder" needs path',
+    "seed=-1": "seed is -1; it must be greater than or equal to 0",
+    "preset=papr": "preset is 'papr'; choose from paper",
+    "train": "expected KEY=VALUE, such as strategy.rho=0.7",
+}
+
+
+@pytest.mark.parametrize("override", WRONG)
+def test_a_wrong_value_is_named_with_what_is_allowed(override):
+    with pytest.raises(RecipeError) as refused:
+        load_recipe("emoji", [override])
+    assert WRONG[override] in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_error_names_the_file_and_the_closest_key(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[strategy]\nname = "fedrand"\n[train]\nround = 3\n')
+    with pytest.raises(RecipeError, match=r"mine\.toml: unknown key train\.round; .*did you mean rounds\?"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize("text", ["a = ", "[train\n", "\xff".encode("latin-1")])
+def test_what_is_not_toml_is_named(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(RecipeError, match=r"mine\.toml: not"):
+        load_recipe(path)
+
+
+def test_an_unknown_recipe_names_the_shipped_ones():
+    with pytest.raises(RecipeError, match=r"no recipe 'emojy'.*emoji.*did you mean 'emoji'"):
+        load_recipe("emojy")
+
+
+def test_a_recipe_without_a_strategy_is_told_to_name_one(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("seed = 1\n")
+    with pytest.raises(RecipeError, match="strategy is missing"):
+        load_recipe(path)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_a_resolved_recipe_reads_back_as_it_was(tmp_path, name):
+    recipe = load_recipe(name)
+    (tmp_path / "recipe.toml").write_text(to_toml(recipe))
+    assert from_toml(tmp_path / "recipe.toml") == recipe
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategys_options_are_its_functions_parameters(name):
+    table = load_recipe("emoji", [f"strategy.name={name}"]).strategy
+    defaults = {key: parameter.default for key, parameter in inspect.signature(STRATEGIES[name]).parameters.items()}
+    assert table.model_dump() == {"name": name, **defaults}
+    assert table.build().name == name
+
+
+def test_an_override_takes_a_toml_value_or_a_bare_word():
+    recipe = load_recipe("emoji", ["train.lr=3e-4", "strategy.draw=layer", "audit.k=[0, 5]", "data.holdout=false"])
+    assert (recipe.train.lr, recipe.strategy.draw, recipe.audit.k, recipe.data.holdout) == (
+        3e-4,
+        "layer",
+        (0, 5),
+        False,
+    )
+
+
+def test_the_papers_preset_gives_its_numbers_and_an_override_still_wins():
+    assert load_recipe("emoji").train.lr == 1e-3
+    assert load_recipe("emoji", ["preset=paper"]).train.lr == 3e-4
+    assert load_recipe("emoji", ["preset=paper", "train.lr=0.5"]).train.lr == 0.5
+
+
+def test_a_file_wins_over_the_preset_it_names(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('preset = "paper"\n[strategy]\nname = "fedavg"\n[train]\nrounds = 3\n')
+    assert (load_recipe(path).train.rounds, load_recipe(path).train.batch_size) == (3, 8)
+
+
+def test_a_folder_is_found_beside_the_recipe_that_names_it(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[data]\nname = "folder"\npath = "images"\n[strategy]\nname = "fedavg"\n')
+    assert load_recipe(path).data.path == str(tmp_path / "images")
