@@ -88,7 +88,7 @@ def test_an_example_without_an_answer_has_no_label_and_is_refused(fast_vlm, exam
 def test_a_tokenizer_that_would_merge_prompt_and_answer_keeps_them_apart():
     vocabulary = {"A": 5, "B": 6, "AB": 7, " B": 8}
 
-    def tokenizer(text, add_special_tokens):
+    def tokenizer(text, add_special_tokens, verbose=True):
         ids = [vocabulary["AB"]] if text == "A B" else [vocabulary[text]]
         return {"input_ids": ids}
 
