@@ -1,4 +1,4 @@
-"""Three captions per concept: "kind, name, keywords" from CLDR, the same from emojilib, the name alone.
+"""Three captions per concept: "kind, name, keywords" from CLDR, the same from emojilib, "kind, name".
 
 Kind first: a small model can learn to say the kind of an object it never saw, and the name least of all.
 """
@@ -44,7 +44,7 @@ def _fields(entry: Entry, common: Counter[str]) -> dict[str, Any]:
         "subcategory": entry.subcategory,
         "kind": kind,
         "name": name,
-        "references": [*(", ".join([kind, name, *k[:KEYWORDS]]) for k in (first, second)), name],
+        "references": [*(", ".join([kind, name, *k[:KEYWORDS]]) for k in (first, second)), f"{kind}, {name}"],
         "keywords": first,
         "more_keywords": second,
     }
@@ -53,7 +53,7 @@ def _fields(entry: Entry, common: Counter[str]) -> dict[str, Any]:
 def _keywords(raw: Iterable[str], taken: str, common: Counter[str]) -> list[str]:
     """Keywords that add a word to `taken`, the most shared first: rare ones cannot be learnt."""
     plain = {w for w in map(words, raw) if len(w) > 2 and not re.search("[0-9]", w)} - _NOISE
-    known = set(taken.split())
+    known = set(taken.replace(",", "").split())
     return sorted((w for w in plain if not set(w.split()) <= known), key=lambda w: (-common[w], w))
 
 

@@ -57,9 +57,9 @@ def test_a_caption_has_kind_name_and_keywords_that_add_something_the_most_shared
     other = replace(entry("1F1EB-1F1EE"), cldr=("north",), emojilib=())
     fields = captions([entry("1F1F3-1F1F4"), other])["1F1F3-1F1F4"]
     assert fields["references"] == [
-        "country flag, norway, north",
-        "country flag, norway, north, banner",
-        "norway",
+        "flag, country, norway, north",
+        "flag, country, norway, north, banner",
+        "flag, country, norway",
     ]
 
 
