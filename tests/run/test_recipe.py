@@ -95,9 +95,11 @@ def test_an_override_takes_a_toml_value_or_a_bare_word():
     )
 
 
-def test_the_papers_preset_gives_its_numbers_and_an_override_still_wins():
-    assert load_recipe("emoji").train.lr == 1e-3
-    assert load_recipe("emoji", ["preset=paper"]).train.lr == 3e-4
+def test_the_papers_preset_gives_its_numbers_and_an_override_still_wins(tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[strategy]\nname = "fedrand"\n[train]\nlr = 1e-2\n')
+    assert load_recipe(mine).train.lr == 1e-2
+    assert load_recipe(mine, ["preset=paper"]).train.lr == 3e-4
     assert load_recipe("emoji", ["preset=paper", "train.lr=0.5"]).train.lr == 0.5
 
 
