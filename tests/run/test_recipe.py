@@ -86,9 +86,9 @@ def test_a_strategys_options_are_its_functions_parameters(name):
 
 
 def test_an_override_takes_a_toml_value_or_a_bare_word():
-    recipe = load_recipe("emoji", ["train.lr=3e-4", "strategy.draw=layer", "audit.k=[0, 5]", "data.holdout=false"])
+    recipe = load_recipe("emoji", ["train.lr=5e-4", "strategy.draw=layer", "audit.k=[0, 5]", "data.holdout=false"])
     assert (recipe.train.lr, recipe.strategy.draw, recipe.audit.k, recipe.data.holdout) == (
-        3e-4,
+        5e-4,
         "layer",
         (0, 5),
         False,
