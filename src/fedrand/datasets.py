@@ -78,6 +78,13 @@ def _emoji(table: DataTable, seed: int, progress: Progress) -> Dataset:
     return Dataset(pack["federated"], {"test": pack["test"], "ood": pack["ood"]}, questions)
 
 
+def _emoji_qa(table: DataTable, seed: int, progress: Progress) -> Dataset:
+    """The drawings as questions: the kind among four, in the ScienceQA prompt."""
+    pack = load_emoji()
+    asked = {split: emoji_qa(pack, "kind", split) for split in ("federated", "test", "ood")}
+    return Dataset(asked["federated"], {"test": asked["test"], "ood": asked["ood"]}, {"kind": asked["test"]})
+
+
 def _folder(table: DataTable, seed: int, progress: Progress) -> Dataset:
     """Rows marked test (and ood) are measured on, all others go to clients; unmarked, a share is set apart."""
     everything = tuple(load_folder(Path(table.path)))
@@ -98,4 +105,8 @@ def _filled(named: Mapping[str, Examples]) -> dict[str, Examples]:
     return {name: examples for name, examples in named.items() if examples}
 
 
-DATASETS: Mapping[str, Callable[[DataTable, int, Progress], Dataset]] = {"emoji": _emoji, "folder": _folder}
+DATASETS: Mapping[str, Callable[[DataTable, int, Progress], Dataset]] = {
+    "emoji": _emoji,
+    "emoji-qa": _emoji_qa,
+    "folder": _folder,
+}

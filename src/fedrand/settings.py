@@ -44,7 +44,7 @@ class DataTable(Table):
     """clients: how many a partition makes; partition = "client" takes them from the data. limit: at most so many
     examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained."""
 
-    name: Literal["emoji", "folder"] = "emoji"
+    name: Literal["emoji", "emoji-qa", "folder"] = "emoji"
     path: str = ""
     prompt: str = ""
     clients: Count = 12

@@ -15,7 +15,7 @@ AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress",
     "engine": "models lora adapter_file batch train score choices gradients generate",
-    "cli": "cli __main__ demo doctor",
+    "cli": "cli __main__ demo doctor crew reproduce",
 }
 MAY_IMPORT = {
     "core": {"core"},
