@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "fedrand"
 AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress",
-    "engine": "models lora adapter_file batch train score choices gradients generate",
+    "engine": "models lora hadamard adapter_file batch train score choices gradients generate",
     "cli": "cli __main__ demo doctor",
 }
 MAY_IMPORT = {
@@ -39,7 +39,7 @@ DOORS = {  # outside packages and the files that may import them
     "torch": {"models/runtime.py"},
     "transformers": {"models/load.py"},
 }
-PEFT_NAMES = ("base_model.model", "lora_A", "lora_B")
+PEFT_NAMES = ("base_model.model", "lora_A", "lora_B", "hada_")
 AREA_OF = {name: area for area, names in AREAS.items() for name in names.split()}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
