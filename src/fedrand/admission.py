@@ -30,7 +30,7 @@ def admit(
     for key in sorted(upload.params):
         if reason := _tensor_fault(key, upload.params, server.params):
             raise Refused(upload.client, reason, key)
-    if reason := strategy.sharing.fault(frozenset(server.params), frozenset(upload.params)):
+    if reason := strategy.sharing.fault(frozenset(server.params), frozenset(upload.params), server.round):
         raise Refused(upload.client, reason)
     return upload
 

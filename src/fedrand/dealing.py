@@ -67,6 +67,12 @@ def _halved(name: str, examples: Examples, holdout: bool, seed: int) -> ClientDa
         raise DataError(f"client '{name}': {error}") from error
 
 
+def pooled(clients: Mapping[str, ClientData]) -> dict[str, ClientData]:
+    """One client with everyone's members and everyone's held-out examples."""
+    parts = zip(*clients.values(), strict=True)
+    return {"all": ClientData(*(tuple(example for some in part for example in some) for part in parts))}
+
+
 def classes_by_client(clients: Mapping[str, ClientData]) -> list[list[str]]:
     """Clients by classes: a heading row, then a row per client with members, held-out and counts per label."""
     labels = sorted({example.label for data in clients.values() for some in data for example in some})

@@ -24,11 +24,11 @@ def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
     progress.say(_labels(world))
-    progress.say(describe(recipe.strategy.build(), world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes))
     seconds = _seconds_per_step(world)
     batch, train = recipe.train.batch_size, recipe.train
     steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
-    whole = seconds * steps * train.epochs * train.clients_per_round * train.rounds
+    whole = seconds * steps * train.epochs * world.clients_per_round * train.rounds
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     length = f"about {whole:.0f} s for {train.rounds} rounds"
     progress.say(f"training: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far")
@@ -60,7 +60,7 @@ def _checked(recipe: Recipe, progress: Progress) -> World:
 def _disk_bytes(world: World) -> int:
     """Transcript with oracle, and the last two states of each client, if every upload held the whole adapter."""
     train, whole = world.recipe.train, world.adapter.flat.numel() * 4
-    return whole * (train.rounds * (1 + 2 * train.clients_per_round) + 2 * len(world.clients))
+    return whole * (train.rounds * (1 + 2 * world.clients_per_round) + 2 * len(world.clients))
 
 
 def _table(world: World, classes: dict[str, dict[str, int]]) -> str:
@@ -86,5 +86,6 @@ def _seconds_per_step(world: World) -> float:
     data = max(world.clients.values(), key=lambda data: len(data.members))
     learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(data.members), settings)
     begun = time.perf_counter()
-    trained = learner.train(world.initial().params, frozenset(world.adapter.shapes), stream(0, "doctor"), 0.0)
+    start = world.adapter.initial(stream(0, "doctor", "adapter"))
+    trained = learner.train(start, frozenset(start), stream(0, "doctor"), 0.0)
     return (time.perf_counter() - begun) / trained.steps

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from fedrand.admission import Refused, admit
@@ -76,6 +77,12 @@ class Federation:
             raise ValueError(f"clients_per_round is {self.clients_per_round}; choose from 1 to {len(self.learners)}")
         if not 1 <= self.min_clients <= self.clients_per_round:
             raise ValueError(f"min_clients is {self.min_clients}; choose from 1 to {self.clients_per_round}")
+        self.strategy.check(self.keys)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The whole adapter's, those that stay with the clients included."""
+        return frozenset(_adapter(next(iter(self.learners.values())), self.seed))
 
     def rounds(self, server: ServerState, shelf: Shelf, until: int) -> Iterator[Round]:
         """Rounds server.round .. until - 1; each is yielded before the next one starts."""
@@ -120,8 +127,7 @@ class Federation:
 
         rng = stream(self.seed, "client", name, server.round)
         state = shelf.load(name, server.round)
-        keys = frozenset(server.params)
-        outcome = client_round(name, server.round, self.strategy, keys, state, fetch, self.learners[name], rng)
+        outcome = client_round(name, server.round, self.strategy, self.keys, state, fetch, self.learners[name], rng)
         shelf.save(name, outcome.state)
         return outcome
 
@@ -139,7 +145,11 @@ class Federation:
         return list(admitted.values()), refused
 
 
-def initial_server(learner: Learner, seed: int) -> ServerState:
-    """Round 0: A_0 from the shared seed, B_0 = 0."""
-    params: Params = learner.initial(stream(seed, "adapter"))
-    return ServerState(0, params)
+def initial_server(learner: Learner, seed: int, strategy: Strategy | None = None) -> ServerState:
+    """Round 0: A_0 from the shared seed, B_0 = 0; of the factors only those that a server of `strategy` holds."""
+    params = _adapter(learner, seed)
+    return ServerState(0, select(params, strategy.held(frozenset(params))) if strategy else params)
+
+
+def _adapter(learner: Learner, seed: int) -> Params:
+    return learner.initial(stream(seed, "adapter"))

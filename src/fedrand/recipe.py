@@ -13,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedrand.errors import InputError
-from fedrand.settings import Recipe
+from fedrand.settings import AdapterTable, Recipe
 from fedrand.strategies import STRATEGIES
+from fedrand.strategy import Strategy
 
 __all__ = ["Recipe", "RecipeError", "differences", "load_recipe", "shipped", "to_toml"]
 
@@ -137,10 +138,22 @@ def _validated(tree: Tree, source: str) -> Recipe:
     except ValidationError as error:
         raise RecipeError(f"{source}: {_sentence(error.errors())}") from error
     try:
-        recipe.strategy.build()
+        strategy = recipe.strategy.build()
     except ValueError as error:
         raise RecipeError(f"{source}: strategy: {error}") from error
-    return recipe
+    return recipe.model_copy(update={"adapter": _adapter(recipe.adapter, strategy, source)})
+
+
+def _adapter(table: AdapterTable, strategy: Strategy, source: str) -> AdapterTable:
+    """The adapter's table with its kind resolved; RecipeError when the strategy is made for another kind."""
+    if table.kind == "auto":
+        return table.model_copy(update={"kind": strategy.adapter or "lora"})
+    if strategy.adapter not in ("", table.kind):
+        raise RecipeError(
+            f'{source}: adapter.kind is "{table.kind}" but strategy {strategy.name} is made for '
+            f'"{strategy.adapter}"; leave adapter.kind out, or choose another strategy'
+        )
+    return table
 
 
 def _sentence(errors: Sequence[ErrorDetails]) -> str:

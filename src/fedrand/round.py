@@ -62,11 +62,13 @@ def client_round(
 ) -> Outcome:
     """Draw a split, overlay the server's part on the client's own, train, release and send the shared part.
 
-    Paper, Algorithm 2 and equations 5-7. `rng` is the client's own: its draw never comes from a message.
+    Paper, Algorithm 2 and equations 5-7. keys: of the whole adapter, those that never leave included. `rng` is the
+    client's own: its draw never comes from a message.
     """
     draw, fresh, order, noise = rng.spawn(4)
-    split = strategy.sharing.split(keys, Turn(round, first=not state.local), draw)
-    download = fetch(keys if strategy.download == "both" else split.needed)
+    turn = Turn(round, first=not state.local, last=state.rounds[-1] if state.rounds else None)
+    split = strategy.sharing.split(keys, turn, draw)
+    download = fetch(strategy.held(keys) if strategy.download == "both" else split.needed)
     start = _start(split, state, download, learner, fresh)
     trained = learner.train(start, split.trained, order, strategy.proximal)
     _check(trained, start, keys)

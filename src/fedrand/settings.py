@@ -34,8 +34,10 @@ class ModelTable(Table):
 
 
 class AdapterTable(Table):
-    """rank: LoRA's r. scale: s of W + s B A."""
+    """kind: "lora", s B A on each weight; "hadamard", s (B A) * (B2 A2) elementwise; "hadamard+1", s (B A) * (B2 A2 + 1);
+    "auto", what the strategy is made for. rank: r. scale: s."""
 
+    kind: Literal["auto", "lora", "hadamard", "hadamard+1"] = "auto"
     rank: Count = 8
     scale: Positive = 1.0
 

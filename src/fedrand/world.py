@@ -6,15 +6,18 @@ from typing import Any
 
 from fedrand.data.example import Example
 from fedrand.datasets import Dataset, fingerprint, load_dataset
-from fedrand.dealing import ClientData, deal
+from fedrand.dealing import ClientData, deal, pooled
+from fedrand.errors import InputError
 from fedrand.federation import Federation
 from fedrand.lora import Adapter
 from fedrand.messages import ServerState
 from fedrand.models import Encoded, ImageFeatures, VisionLanguageModel, load_model
 from fedrand.models.runtime import torch
+from fedrand.params import select
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.strategy import Strategy
 from fedrand.train import LocalLearner, TrainSettings
 
 __all__ = ["ClientData", "World", "build"]
@@ -45,8 +48,17 @@ class World:
         return [self.vlm.encode(example, with_answer=with_answer) for example in examples]
 
     def initial(self) -> ServerState:
-        """Round 0: A_0 from the recipe's seed, B_0 = 0."""
-        return ServerState(0, self.adapter.initial(stream(self.recipe.seed, "adapter")))
+        """Round 0: A_0 from the recipe's seed, B_0 = 0; of the factors only those that the server holds."""
+        params = self.adapter.initial(stream(self.recipe.seed, "adapter"))
+        return ServerState(0, select(params, self.strategy.held(frozenset(params))))
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.recipe.strategy.build()
+
+    @property
+    def clients_per_round(self) -> int:
+        return 1 if self.strategy.pooled else self.recipe.train.clients_per_round
 
     def federation(self) -> Federation:
         train, settings = self.recipe.train, train_settings(self.recipe)
@@ -54,8 +66,8 @@ class World:
             name: LocalLearner(self.vlm, self.adapter, self.features, self.encoded(data.members), settings)
             for name, data in self.clients.items()
         }
-        strategy = self.recipe.strategy.build()
-        return Federation(strategy, learners, train.clients_per_round, self.recipe.seed, train.min_clients)
+        asked = self.clients_per_round
+        return Federation(self.strategy, learners, asked, self.recipe.seed, min(train.min_clients, asked))
 
     def split(self) -> dict[str, Any]:
         """Who holds what, by id: the ground truth of a simulated run's audit."""
@@ -83,11 +95,15 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     """Everything a run or an audit of it needs. InputError when the model or the data cannot be used."""
     torch.set_num_threads(recipe.train.threads)
     dataset = load_dataset(recipe.data, recipe.seed, progress)
-    clients = deal(dataset.pool, recipe.data, recipe.seed)
+    clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.strategy.build()
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
-    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale)
-    world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
+    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)
+    try:
+        strategy.check(frozenset(adapter.keys))
+    except ValueError as error:
+        raise InputError(f"strategy: {error}") from error
+    world = World(recipe, vlm, adapter, ImageFeatures(vlm), pooled(clients) if strategy.pooled else clients, dataset)
     shown = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
     world.encoded(shown)  # an example the model cannot take is refused before the first step
     world.features.prepare([example.image for example in shown], progress)

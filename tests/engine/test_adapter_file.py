@@ -131,7 +131,7 @@ def test_a_file_with_a_tensor_too_many_is_an_error_that_names_it(saved):
         load_peft(saved)
 
 
-@pytest.mark.parametrize("change", [{"peft_type": "LOHA"}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 2}}])
+@pytest.mark.parametrize("change", [{"peft_type": "LOKR"}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 2}}])
 def test_another_form_of_lora_is_never_read_as_the_plain_one(saved, change):
     path = saved / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))

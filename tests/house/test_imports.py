@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "fedrand"
 AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress",
-    "engine": "models lora adapter_file batch train score choices gradients generate",
+    "engine": "models lora hadamard adapter_file batch train score choices gradients generate",
     "cli": "cli __main__ demo doctor crew reproduce",
 }
 MAY_IMPORT = {
@@ -31,6 +31,9 @@ MAY_IMPORT = {
 EXCEPT = {("fedrand.run", "fedrand.audit.transcript")}  # the run writes what the audit reads: one file knows the form
 DOORS = {  # outside packages and the files that may import them
     "numpy": None,
+    "matplotlib": {"reproduce/pictures.py"},
+    "dp_accounting": {"accountant.py"},
+    "scipy": {"audit", "reproduce/cells.py"},
     "PIL": {"data/example.py", "models/probe.py", "models/vlm.py"},
     "pydantic": {"recipe.py", "settings.py"},
     "pydantic_core": {"recipe.py"},
@@ -39,7 +42,7 @@ DOORS = {  # outside packages and the files that may import them
     "torch": {"models/runtime.py"},
     "transformers": {"models/load.py"},
 }
-PEFT_NAMES = ("base_model.model", "lora_A", "lora_B")
+PEFT_NAMES = ("base_model.model", "lora_A", "lora_B", "hada_")
 AREA_OF = {name: area for area, names in AREAS.items() for name in names.split()}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

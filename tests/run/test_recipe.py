@@ -1,6 +1,7 @@
 """A recipe is strict: what is wrong is named by file, key and choices, in one line."""
 
 import inspect
+import re
 
 import pytest
 
@@ -13,7 +14,10 @@ WRONG = {
     "strategy.rho='x'": 'strategy.rho is "x"; it must be a valid number',
     "strategy.draw=lay": "strategy.draw is \"lay\"; it must be 'client' or 'layer'",
     "strategy.normalize=1": "strategy.normalize is 1; it must be a valid boolean",
-    "strategy.name=fedrnd": "unknown strategy 'fedrnd' at strategy.name; choose from fedavg, fedrand; did you mean",
+    "strategy.name=fedrnd": "unknown strategy 'fedrnd' at strategy.name; choose from fedavg, fedrand, fedper, fedpara, ",
+    "strategy.name=fedpar": "did you mean 'fedpara'?",
+    "adapter.kind=loha": "adapter.kind is \"loha\"; it must be 'auto', 'lora', 'hadamard' or 'hadamard+1'",
+    "adapter.kind=hadamard": 'adapter.kind is "hadamard" but strategy fedrand is made for "lora"; leave adapter.kind out',
     "strategy=3": "strategy is 3; it must be a table of keys",
     "train.lr='a'": 'train.lr is "a"; it must be a valid number',
     "train.lr=true": "train.lr is true; it must be a valid number",
@@ -83,6 +87,30 @@ def test_a_strategys_options_are_its_functions_parameters(name):
     defaults = {key: parameter.default for key, parameter in inspect.signature(STRATEGIES[name]).parameters.items()}
     assert table.model_dump() == {"name": name, **defaults}
     assert table.build().name == name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind"),
+    [
+        ((), "lora"),
+        (("strategy.name=fedper",), "lora"),
+        (("strategy.name=fedpara",), "hadamard"),
+        (("strategy.name=fedpara", "strategy.form=pfedpara"), "hadamard+1"),
+        (("strategy.name=fedavg", "adapter.kind=hadamard"), "hadamard"),
+        (("strategy.name=fedavg", "adapter.kind=auto"), "lora"),
+    ],
+)
+def test_where_the_recipe_is_silent_the_strategy_chooses_the_adapter(tmp_path, overrides, kind):
+    recipe = load_recipe("emoji", overrides)
+    assert recipe.adapter.kind == kind
+    (tmp_path / "recipe.toml").write_text(to_toml(recipe))
+    assert from_toml(tmp_path / "recipe.toml") == recipe
+
+
+@pytest.mark.parametrize(("name", "other"), [("fedpara", "lora"), ("fedrand", "hadamard"), ("fedpara", "hadamard+1")])
+def test_a_strategy_on_an_adapter_of_another_kind_is_refused(name, other):
+    with pytest.raises(RecipeError, match=f'adapter.kind is "{re.escape(other)}" but strategy {name} is made for'):
+        load_recipe("emoji", [f"strategy.name={name}", f"adapter.kind={other}"])
 
 
 def test_an_override_takes_a_toml_value_or_a_bare_word():

@@ -65,7 +65,8 @@ class ServerView:
         last = self.uploads[-1]
         broadcast, end = self._broadcast(last.round), self.index.read(last)
         earlier = [entry.round for entry in self.uploads if entry.round < last.round]
-        method = sharing.split(frozenset(broadcast), Turn(last.round, first=not earlier), stream(0, "method"))
+        turn = Turn(last.round, first=not earlier, last=earlier[-1] if earlier else None)
+        method = sharing.split(frozenset(broadcast), turn, stream(0, "method"))
         known, sent = self._known(last.round, broadcast)
         rest = method.private and method.private <= method.from_server - method.fresh
         start = dict(broadcast) if rest else {**known, **{key: broadcast[key] for key in end}}

@@ -38,7 +38,7 @@ class RandomFactor:
         factor = {layer: "A" if u < self.rho else "B" for layer, u in zip(layers, draws, strict=True)}
         return frozenset(key for key in keys if key.factor == factor[key.layer])
 
-    def fault(self, keys: Keys, sent: Keys) -> str | None:
+    def fault(self, keys: Keys, sent: Keys, round: int) -> str | None:
         layers = {key.layer for key in keys}
         if extra := {layer for layer in layers if sum(key.layer == layer for key in sent) > 1}:
             return f"both factors of {min(extra)}; a client sends one"
@@ -67,4 +67,5 @@ def fedrand(
     """
     if not 0.0 <= rho <= 1.0:
         raise ValueError(f"rho is {rho}; it is a probability, choose one from 0 to 1")
-    return Strategy("fedrand", RandomFactor(rho, draw, first, round0, past), Average(normalize), download=download)
+    sharing = RandomFactor(rho, draw, first, round0, past)
+    return Strategy("fedrand", sharing, Average(normalize), download=download, adapter="lora")

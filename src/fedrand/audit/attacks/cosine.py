@@ -20,7 +20,7 @@ def cosines(gradients: Iterable[Params], change: Params) -> NDArray[np.float64]:
 
 
 def _flat(params: Params, keys: list) -> NDArray[np.float64]:
-    return np.concatenate([np.asarray(params[key], np.float64).ravel() for key in keys])
+    return np.concatenate([np.zeros(0), *(np.asarray(params[key], np.float64).ravel() for key in keys)])
 
 
 def _cosine(gradient: NDArray[np.float64], direction: NDArray[np.float64], length: float) -> float:
