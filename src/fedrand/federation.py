@@ -57,9 +57,9 @@ class TooFewClients(RuntimeError):
 
 
 def select_clients(names: Sequence[str], count: int, round: int, seed: int, attempt: int = 0) -> tuple[str, ...]:
-    """S_r: `count` clients uniformly without replacement, the server's own draw."""
+    """S_r: `count` clients uniformly without replacement, in the random order in which the server drew them."""
     rng = stream(seed, "server", round, attempt)
-    return tuple(sorted(str(name) for name in rng.choice(sorted(names), size=count, replace=False)))
+    return tuple(str(name) for name in rng.choice(sorted(names), size=count, replace=False))
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,9 @@ class Federation:
         admitted: list[Upload] = []
         refused: list[Refused] = []
         for attempt in range(2):
-            selected = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
-            outcomes, failed = self._train(selected, server, shelf)
+            drawn = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
+            selected = tuple(sorted(drawn))
+            outcomes, failed = self._train(drawn, server, shelf)
             admitted, turned_away = self._admit(outcomes, server, selected)
             refused += failed + turned_away
             if len(admitted) >= self.min_clients:
@@ -110,24 +111,25 @@ class Federation:
             + "; ".join(str(refusal) for refusal in refused)
         )
 
-    def _train(self, selected: Sequence[str], server: ServerState, shelf: Shelf) -> tuple[list[Outcome], list[Refused]]:
+    def _train(self, drawn: Sequence[str], server: ServerState, shelf: Shelf) -> tuple[list[Outcome], list[Refused]]:
         """Each client in turn; one that breaks keeps its old state and costs the round only its upload."""
         outcomes: list[Outcome] = []
         failed: list[Refused] = []
-        for name in selected:
+        for name in sorted(drawn):
             try:
-                outcomes.append(self._client(name, server, shelf))
+                outcomes.append(self._client(name, server, shelf, (drawn.index(name), len(drawn))))
             except ClientError as error:
                 failed.append(Refused(name, str(error)))
         return outcomes, failed
 
-    def _client(self, name: str, server: ServerState, shelf: Shelf) -> Outcome:
+    def _client(self, name: str, server: ServerState, shelf: Shelf, place: tuple[int, int]) -> Outcome:
         def fetch(keys: Keys) -> Download:
             return Download(server.round, select(server.params, keys))
 
         rng = stream(self.seed, "client", name, server.round)
         state = shelf.load(name, server.round)
-        outcome = client_round(name, server.round, self.strategy, self.keys, state, fetch, self.learners[name], rng)
+        learner, strategy = self.learners[name], self.strategy
+        outcome = client_round(name, server.round, strategy, self.keys, state, fetch, learner, rng, place)
         shelf.save(name, outcome.state)
         return outcome
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ def plan(strategy: Strategy, shapes: Shapes, seed: int = 0, turn: Turn = LATER) 
     """The lines of one strategy, from draws of its own sharing; `turn`: by default of a client that has trained before."""
     keys = frozenset(shapes)
     rng = stream(seed, "plan")
-    splits = [strategy.sharing.split(keys, turn, rng) for _ in range(DRAWS)]
+    splits = [strategy.sharing.split(keys, replace(turn, place=n, of=DRAWS), rng) for n in range(DRAWS)]
     return [line for what, chosen in _CHOICES.items() for line in _lines(what, [chosen(s) for s in splits], shapes)]
 
 

@@ -1,13 +1,16 @@
 """The tables of a recipe, frozen and strict; a strategy's options are its function's own parameters."""
 
 import inspect
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from fedrand.release import AsTrained, ClippedGaussian, Release
 from fedrand.strategies import STRATEGIES
+from fedrand.strategies.fedrand import SAFE_GROUP, senders_of_a
 from fedrand.strategy import Strategy
 
 Count = Annotated[int, Field(ge=1)]
@@ -112,7 +115,23 @@ class AuditTable(Table):
 
 
 class PrivacyTable(Table):
-    """No option yet."""
+    """clip: L2 bound on the change of an upload, 0 for none. noise: multiplier of the Gaussian noise on it, whose standard
+    deviation is noise * clip; 0 for none. delta: at which epsilon is told."""
+
+    clip: Annotated[float, Field(ge=0)] = 0.0
+    noise: Annotated[float, Field(ge=0)] = 0.0
+    delta: Level = 1e-5
+
+    @model_validator(mode="after")
+    def _noise_needs_a_clip(self) -> "PrivacyTable":
+        if self.noise and not self.clip:
+            raise ValueError(
+                f"noise is {self.noise} but clip is 0; noise without a bound protects nothing, so set clip"
+            )
+        return self
+
+    def release(self) -> Release:
+        return ClippedGaussian(self.clip, self.noise) if self.clip else AsTrained()
 
 
 def _options(name: str) -> type[StrategyTable]:
@@ -150,3 +169,30 @@ class Recipe(Table):
                 f"choose from 1 to {self.data.clients}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _groups_within_the_draw(self) -> "Recipe":
+        """A stratified draw's smaller group must reach `min_group`, or no half would ever be averaged."""
+        if getattr(self.strategy, "draw", "") != "stratified":
+            return self
+        size, asked = self.smaller_group, self.strategy.min_group
+        if asked > size:
+            raise ValueError(
+                f"strategy.min_group is {asked}, but of {self.train.clients_per_round} clients a round only {size} send the "
+                f"rarer half; choose from 1 to {size}, or ask more clients"
+            )
+        return self
+
+    @property
+    def smaller_group(self) -> int:
+        """How many clients send the rarer half in a stratified draw; a half that none sends does not count."""
+        draw = self.train.clients_per_round
+        senders = senders_of_a(self.strategy.rho, draw)
+        return min(count for count in (senders, draw - senders) if count)
+
+    def method(self) -> Strategy:
+        """The strategy with what its uploads pass before they leave, and its group size made to fit the draw."""
+        made = replace(self.strategy.build(), release=self.privacy.release())
+        if getattr(self.strategy, "draw", "") != "stratified" or self.strategy.min_group:
+            return made
+        return replace(made, aggregation=replace(made.aggregation, min_group=min(SAFE_GROUP, self.smaller_group)))

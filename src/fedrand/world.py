@@ -54,7 +54,7 @@ class World:
 
     @property
     def strategy(self) -> Strategy:
-        return self.recipe.strategy.build()
+        return self.recipe.method()
 
     @property
     def clients_per_round(self) -> int:
@@ -95,7 +95,7 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     """Everything a run or an audit of it needs. InputError when the model or the data cannot be used."""
     torch.set_num_threads(recipe.train.threads)
     dataset = load_dataset(recipe.data, recipe.seed, progress)
-    clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.strategy.build()
+    clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.method()
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
     adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)

@@ -16,7 +16,7 @@ SETUP = [
     ROOT / name for name in ["pyproject.toml", "constraints.txt", "Makefile", ".ci/run", ".pre-commit-config.yaml"]
 ]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "NOTICE"]
-MODULE_OF = {"pillow": "PIL", "pytest-timeout": "pytest_timeout"}
+MODULE_OF = {"pillow": "PIL", "dp-accounting": "dp_accounting", "pytest-timeout": "pytest_timeout"}
 TOOLS = {"ruff", "pyright", "pytest_timeout"}  # run, never imported
 COMPANIONS = {"pydantic_core": "pydantic", "tokenizers": "transformers"}  # the one comes with the other
 

@@ -73,7 +73,7 @@ def test_each_method_runs_to_the_end_and_its_adapter_is_the_servers(run, method)
 
 def private(folder):
     """(names of tensors that never leave in later rounds, bytes of each such tensor of each client after each round)."""
-    sharing, files = folder.recipe.strategy.build().sharing, oracle(folder.transcript)
+    sharing, files = folder.recipe.method().sharing, oracle(folder.transcript)
     names, tensors = set(), set()
     for entry in files.entries:
         params = files.read(entry)

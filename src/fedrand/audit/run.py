@@ -129,7 +129,7 @@ class _Audit:
 
     def _updates(self) -> dict[str, Any]:
         """Each client's newest upload against every example's own gradient."""
-        sharing = self.world.recipe.strategy.build().sharing
+        sharing = self.world.recipe.method().sharing
         found: dict[tuple[str, str], float] = {}
         exact = 0
         for done, (name, view) in enumerate(self.views.items(), 1):

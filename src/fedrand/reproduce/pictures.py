@@ -77,7 +77,8 @@ def _plane(grid: Grid, canvas: Any) -> None:
         axis.axvline(50, color="#888888", linestyle=":", linewidth=1)
         axis.set_xlabel(f"{leak.heading} (50: a coin)")
         axis.set_ylabel(f"{utility.heading} x 100, test")
-    axes[-1].legend(fontsize=7, title="filled: server, hollow: clients", title_fontsize=7)
+    if axes[-1].get_legend_handles_labels()[0]:
+        axes[-1].legend(fontsize=7, title="filled: server, hollow: clients", title_fontsize=7)
 
 
 def _points(axis: Any, grid: Grid, row: str, pair: tuple[Figure, Figure], colour: str) -> None:
