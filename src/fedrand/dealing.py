@@ -9,7 +9,7 @@ import numpy as np
 
 from fedrand.data.example import DataError, Example
 from fedrand.data.holdout import hold_out
-from fedrand.data.partition import Partition, by_client, dirichlet, iid
+from fedrand.data.partition import Partition, by_client, by_label, dirichlet, iid
 from fedrand.randomness import stream
 from fedrand.settings import DataTable
 
@@ -40,9 +40,15 @@ def _dirichlet(pool: Examples, table: DataTable, rng: np.random.Generator) -> Pa
     return dirichlet(labels, table.clients, table.alpha, rng, groups=groups, min_size=table.min_size)
 
 
+def _by_label(pool: Examples, table: DataTable, rng: np.random.Generator) -> Partition:
+    labels, groups = [e.label for e in pool], [e.unit for e in pool]
+    return by_label(labels, table.clients, rng, groups=groups, min_size=table.min_size)
+
+
 PARTITIONS: Mapping[str, Callable[[Examples, DataTable, np.random.Generator], Partition]] = {
     "dirichlet": _dirichlet,
     "iid": lambda pool, table, rng: iid([e.unit for e in pool], table.clients, rng),
+    "label": _by_label,
     "client": lambda pool, table, rng: by_client([e.client for e in pool]),
 }
 
