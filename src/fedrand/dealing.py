@@ -1,7 +1,6 @@
 """What each client holds: the pool dealt out by a rule, and a coin per group for what is never trained on."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -71,13 +70,3 @@ def _halved(name: str, examples: Examples, holdout: bool, seed: int) -> ClientDa
         return ClientData(*hold_out(examples, stream(seed, "holdout", name)))
     except DataError as error:
         raise DataError(f"client '{name}': {error}") from error
-
-
-def classes_by_client(clients: Mapping[str, ClientData]) -> list[list[str]]:
-    """Clients by classes: a heading row, then a row per client with members, held-out and counts per label."""
-    labels = sorted({example.label for data in clients.values() for some in data for example in some})
-    rows = [["client", "members", "held-out", *(label or "(no label)" for label in labels)]]
-    for name, data in clients.items():
-        count = Counter(example.label for some in data for example in some)
-        rows.append([name, str(len(data.members)), str(len(data.held_out)), *(str(count[label]) for label in labels)])
-    return rows

@@ -8,6 +8,8 @@ from fedrand.report.amounts import MISSING, number, pick, plain, spread
 METRICS = {
     "nll": "NLL",
     "exact": "exact match",
+    "letter_accuracy": "right option, by letter or text",
+    "text_accuracy": "right option, by text",
     "bleu1": "BLEU-1",
     "bleu2": "BLEU-2",
     "bleu3": "BLEU-3",
