@@ -60,14 +60,16 @@ def test_doctor_draws_who_holds_what(questions: Path, tmp_path: Path):
     assert all(f">{counts['biology']}<" in text for counts in told["clients"].values())
 
 
-def test_a_folder_without_its_file_is_one_line_and_status_2(tmp_path: Path, capsys):
+def test_a_folder_without_its_file_is_one_line_and_status_2(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["run", "coco", "--set", "model.name=tiny", "--set", f"data.path={tmp_path}", "--quiet"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "no annotation file at" in line and "instances_train2014.json" in line and "unpack it there" in line
 
 
 @pytest.mark.parametrize("recipe", ["coco", "scienceqa"])
-def test_a_recipe_without_its_path_says_how_to_give_it(recipe: str, capsys):
+def test_a_recipe_without_its_path_says_how_to_give_it(recipe: str, capsys, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert main(["run", recipe, "--quiet"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert f'name = "{recipe}" needs path, the folder that holds' in line and "data.path=FOLDER" in line
