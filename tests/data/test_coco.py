@@ -8,6 +8,7 @@ import pytest
 from mini_datasets import coco_folder, outline
 
 from fedrand.data import DataError
+from fedrand.data.annotations import read_json
 from fedrand.data.coco import load_coco
 
 # image 9: two dogs and a small person; image 10: a large person, a toothbrush; 11: as often dog as person; 12: nothing
@@ -117,6 +118,11 @@ def test_a_fault_is_one_line_with_the_place_and_the_remedy(folder: Path, fault: 
     with pytest.raises(DataError, match=message) as refused:
         load_coco(folder)
     assert "\n" not in str(refused.value)
+
+
+def test_outlines_are_dropped_while_the_file_is_read(folder: Path):
+    tree = read_json(folder / INSTANCES, keep=("annotations", "image_id"))
+    assert tree == {"annotations": [{"image_id": row["image_id"]} for row in OBJECTS]}
 
 
 def test_an_unknown_label_rule_is_named_with_the_choices(folder: Path):

@@ -31,6 +31,11 @@ def test_parts_are_disjoint_of_the_asked_size_in_order_and_keep_groups_whole():
     assert not any({e.unit for e in a} & {e.unit for e in b} for a, b in combinations(found, 2))
 
 
+def test_a_group_that_does_not_fit_whole_is_left_out():
+    pairs = numbered([f"g{i // 2}" for i in range(40)])
+    assert [len(part) for part in parts(pairs, (5, 3), stream(0))] == [4, 2]
+
+
 def test_fewer_examples_are_parted_in_the_same_proportions():
     assert [len(part) for part in parts(numbered([""] * 24), (50_000, 5_000, 5_000), stream(0))] == [20, 2, 2]
 

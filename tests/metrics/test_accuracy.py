@@ -61,6 +61,7 @@ def test_an_option_that_is_a_letter_is_read_as_its_text() -> None:
 def test_options_that_differ_in_a_comma_or_a_capital_are_told_apart() -> None:
     sentences = ("Come, Cora.", "Come Cora.", "come Cora.")
     assert [picked_option(text, sentences) for text in (*sentences, "Come cora", "Come Cora")] == [0, 1, 2, None, None]
+    assert picked_option("come, CORA.", sentences) == 0
 
 
 def test_a_letter_alone_is_right_by_letter_and_wrong_by_text() -> None:

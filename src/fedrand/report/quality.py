@@ -18,7 +18,11 @@ METRICS = {
     "cider_d": "CIDEr-D",
     "cider_r": "CIDEr-R",
 }
-SPLITS = {"test": "test: in-domain", "ood": "ood: out of domain"}
+SPLITS = {
+    "test": "test: in-domain",
+    "validation": "validation: in-domain, what choices are made by",
+    "ood": "ood: out of domain",
+}
 SCORES = {"raw": "", "pmi": ", PMI"}
 HEADINGS = ("figure", "base model, before", "server, after", "clients, after", "clients of the last round")
 
