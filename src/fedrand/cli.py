@@ -124,7 +124,7 @@ def _doctor(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.doctor import examine
     from fedrand.recipe import load_recipe
 
-    return examine(load_recipe(args.recipe, args.set), progress)
+    return examine(load_recipe(args.recipe, args.set), progress, args.out)
 
 
 def _export(args: argparse.Namespace, progress: Progress) -> Any:
@@ -189,8 +189,8 @@ def _parser() -> argparse.ArgumentParser:
         made = command(name, function, text, "resume {1}" if name == "run" else "")
         made.add_argument("recipe", metavar="RECIPE", help="a file, or the name of a shipped recipe such as emoji")
         made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as strategy.rho=0.7")
-        if name == "run":
-            made.add_argument("--out", type=Path, help="the run's new folder (runs/NAME)")
+        out = "the run's new folder (runs/NAME)" if name == "run" else "folder for clients.svg, who holds what"
+        made.add_argument("--out", type=Path, help=out)
     for name, function, text, again in (
         ("resume", _resume, "go on with a run that was stopped", "resume {1}"),
         ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}"),

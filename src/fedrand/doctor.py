@@ -4,6 +4,7 @@ import resource
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fedrand.errors import InputError
@@ -12,17 +13,26 @@ from fedrand.plan import describe
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.report.dealt import dealt
+from fedrand.report.theme import style
+from fedrand.tensorfile import write_atomic
 from fedrand.train import LocalLearner
 from fedrand.world import World, build, train_settings
 
 STEPS = 4
 
 
-def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
-    """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do."""
+def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict[str, Any]:
+    """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do.
+
+    out: a folder for clients.svg, the picture of who holds what.
+    """
     world = _checked(recipe, progress)
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
+    if out:
+        write_atomic(out / "clients.svg", dealt(classes, style("drawing.css")))
+        progress.say(f"picture: {out / 'clients.svg'}")
     progress.say(_labels(world))
     progress.say(describe(world.strategy, world.adapter.shapes))
     seconds = _seconds_per_step(world)

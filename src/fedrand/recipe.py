@@ -78,10 +78,11 @@ def _parsed(text: str, source: str) -> Tree:
 
 
 def _located(tree: Tree, beside: Path) -> Tree:
-    """The tree with its folders' paths made absolute: data.path, and a model.name that starts with . or ~."""
-    for table, key, starts in (("data", "path", ""), ("model", "name", (".", "~"))):
+    """The tree with its folders' paths made absolute: data.path, data.ood_path, and a model.name that starts with . or
+    ~; hub:OWNER/NAME is no path."""
+    for table, key, starts in (("data", "path", ""), ("data", "ood_path", ""), ("model", "name", (".", "~"))):
         value = tree[table].get(key) if isinstance(tree.get(table), dict) else None
-        if isinstance(value, str) and value and value.startswith(starts):
+        if isinstance(value, str) and value and value.startswith(starts) and not value.startswith("hub:"):
             tree = _merged(tree, {table: {key: str((beside / Path(value).expanduser()).resolve())}})
     return tree
 

@@ -45,24 +45,55 @@ class AdapterTable(Table):
     scale: Positive = 1.0
 
 
+# What lies at data.path, for the datasets that do not ship with the package.
+PATHS = {
+    "folder": "the folder that holds the images, or a table in it",
+    "coco": "the folder that holds annotations/ and train2014/",
+    "nocaps": "the folder that holds nocaps_val_4500_captions.json and images/",
+    "scienceqa": "the folder that holds problems.json, pid_splits.json and images/",
+}
+ONLY_FOR = {
+    "label_rule": ("coco",),
+    "source": ("coco",),
+    "sizes": ("coco",),
+    "ood_path": ("coco",),
+    "domain": ("coco", "nocaps"),
+    "validation": ("coco", "scienceqa"),
+}
+
+
 class DataTable(Table):
     """clients: how many a partition makes; partition = "client" takes them from the data. limit: at most so many
-    examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained."""
+    examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained.
 
-    name: Literal["emoji", "emoji-qa", "folder"] = "emoji"
+    path, ood_path: a folder, or "hub:OWNER/NAME". source, label_rule, sizes: of COCO; sizes are images to train on, to
+    choose by and to test on, in that proportion where there are fewer. ood_path: NoCaps, as COCO's out-of-domain split;
+    domain: of NoCaps, all for "". validation: measure on that split too.
+    """
+
+    name: Literal["emoji", "emoji-qa", "folder", "scienceqa", "coco", "nocaps"] = "emoji"
     path: str = ""
+    ood_path: str = ""
+    source: Literal["train2014", "val2014", "train2017", "val2017"] = "train2014"
+    label_rule: Literal["lowest", "largest-area", "most-frequent"] = "lowest"
+    domain: Literal["", "in-domain", "near-domain", "out-domain"] = ""
+    sizes: Annotated[tuple[Count, Count, Count], BeforeValidator(_tuple)] = (50_000, 5_000, 5_000)
+    validation: bool = False
     prompt: str = ""
     clients: Count = 12
-    partition: Literal["dirichlet", "iid", "client"] = "dirichlet"
+    partition: Literal["dirichlet", "iid", "label", "client"] = "dirichlet"
     alpha: Positive = 0.5
     min_size: Count = 10
     holdout: bool = True
     limit: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
-    def _path_fits_the_name(self) -> "DataTable":
-        if self.name == "folder" and not self.path:
-            raise ValueError('name = "folder" needs path, the folder that holds the images')
+    def _keys_fit_the_name(self) -> "DataTable":
+        if self.name in PATHS and not self.path:
+            raise ValueError(f'name = "{self.name}" needs path, {PATHS[self.name]}; give it as data.path=FOLDER')
+        for key, names in ONLY_FOR.items():
+            if self.name not in names and getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f'{key} is for {" and ".join(names)}, not for name = "{self.name}"; remove it')
         return self
 
 

@@ -31,7 +31,15 @@ WRONG = {
     "nonsense.a=1": "unknown key nonsense; choose from seed, model, ",
     "audit.k=[1, 200]": "audit.k.1 is 200; it must be less than or equal to 100",
     "audit.k=5": "audit.k is 5; it must be a list",
-    "data.name=coco": "data.name is \"coco\"; it must be 'emoji', 'emoji-qa' or 'folder'",
+    "data.name=cocoa": "data.name is \"cocoa\"; it must be 'emoji', 'emoji-qa', 'folder', 'scienceqa', 'coco' or 'nocaps'",
+    "data.name=coco": 'name = "coco" needs path, the folder that holds annotations/ and train2014/; give it as data.path=',
+    "data.name=scienceqa": 'name = "scienceqa" needs path, the folder that holds problems.json',
+    "data.name=nocaps": 'name = "nocaps" needs path',
+    "data.partition=labels": "it must be 'dirichlet', 'iid', 'label' or 'client'",
+    "data.label_rule=first": "it must be 'lowest', 'largest-area' or 'most-frequent'",
+    "data.label_rule=largest-area": 'label_rule is for coco, not for name = "emoji"; remove it',
+    "data.domain=in-domain": 'domain is for coco and nocaps, not for name = "emoji"; remove it',
+    "data.sizes=[1, 2]": "data.sizes",
     "data.name=folder": 'name = "folder" needs path',
     "seed=-1": "seed is -1; it must be greater than or equal to 0",
     "preset=papr": "preset is 'papr'; choose from paper",
@@ -76,7 +84,7 @@ def test_a_recipe_without_a_strategy_is_told_to_name_one(tmp_path):
 
 @pytest.mark.parametrize("name", shipped())
 def test_a_resolved_recipe_reads_back_as_it_was(tmp_path, name):
-    recipe = load_recipe(name)
+    recipe = load_recipe(name, [] if name == "emoji" else ["data.path=there"])
     (tmp_path / "recipe.toml").write_text(to_toml(recipe))
     assert from_toml(tmp_path / "recipe.toml") == recipe
 

@@ -14,15 +14,15 @@ from fedrand.report.amounts import count, number, pick, plain
 from fedrand.report.comparison import NOTE, Comparison
 from fedrand.report.leakage import findings
 from fedrand.report.load import Json
-from fedrand.report.quality import HEADINGS, caption_rows, choice_rows, described
+from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
 
 WIDE = 10_000  # columns of a text that no terminal wraps
 
 
 def run_table(results: Json) -> Table:
-    """Quality before and after, on both splits, and bytes against FedAvg."""
+    """Quality before and after, on every split, and bytes against FedAvg."""
     table = _table("Quality", described(results), ("split", *HEADINGS), 2)
-    for split in ("test", "ood"):
+    for split in SPLITS:
         for row in caption_rows(results, split):
             _add(table, split, row.label, *row.values)
     for row in choice_rows(results):
