@@ -18,7 +18,7 @@ from fedrand.strategy import Turn
 SMALL = (
     "data.limit=12",
     "data.clients=3",
-    "data.min_size=4",
+    "data.partition=iid",
     "data.holdout=false",
     "train.rounds=3",
     "train.clients_per_round=2",
