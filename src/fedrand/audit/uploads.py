@@ -93,9 +93,11 @@ def upload_losses(
     start, against those of the others with the same half. One forward pass per example, upload and other."""
     strategy = world.recipe.strategy.build()
     encoded, compared = world.encoded(examples), []
-    for seen in history(view, client, strategy)[-(newest or 0) :]:
-        same = [e.client for e in view.together(seen.round) if e.client != client and view.read(e).keys() == seen.sent]
-        others = [one for name in same for one in history(view, name, strategy) if one.round == seen.round]
+    own = history(view, client, strategy)[-(newest or 0) :]
+    met = {entry.client for seen in own for entry in view.together(seen.round)} - {client}
+    crowd = [one for name in sorted(met) for one in history(view, name, strategy)]
+    for seen in own:
+        others = [one for one in crowd if (one.round, one.sent) == (seen.round, seen.sent)]
         values = np.array([_likelihoods(world, one, encoded) for one in (seen, *others)])
         compared.append(Compared(_half(seen), values[0], values[1:]))
     return fedmia(compared)
