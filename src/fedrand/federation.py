@@ -41,7 +41,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Round:
-    """One round as it happened: `before` and `after` it, what each client did, who was refused and why."""
+    """One round as it happened: `before` and `after` it, what each client did, who was refused and why.
+
+    dropped: what clients did in a first attempt that found too few of them and was repeated with others: they trained,
+    and the server got their uploads.
+    """
 
     before: ServerState
     after: ServerState
@@ -50,6 +54,7 @@ class Round:
     admitted: tuple[Upload, ...]
     refused: tuple[Refused, ...]
     seconds: float
+    dropped: tuple[Outcome, ...] = ()
 
 
 class TooFewClients(RuntimeError):
@@ -96,6 +101,7 @@ class Federation:
         begun = time.perf_counter()
         admitted: list[Upload] = []
         refused: list[Refused] = []
+        dropped: tuple[Outcome, ...] = ()
         for attempt in range(2):
             drawn = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
             selected = tuple(sorted(drawn))
@@ -105,7 +111,10 @@ class Federation:
             if len(admitted) >= self.min_clients:
                 after = self.strategy.step(server, admitted)
                 seconds = time.perf_counter() - begun
-                return Round(server, after, selected, tuple(outcomes), tuple(admitted), tuple(refused), seconds)
+                dropped = tuple(outcome for outcome in dropped if outcome.upload.client not in selected)
+                whole = (tuple(outcomes), tuple(admitted), tuple(refused))
+                return Round(server, after, selected, *whole, seconds, dropped)
+            dropped = tuple(outcomes)
         raise TooFewClients(
             f"round {server.round}: {len(admitted)} usable uploads, min_clients is {self.min_clients}; "
             + "; ".join(str(refusal) for refusal in refused)

@@ -23,13 +23,16 @@ from fedrand.params import FACTORS, Key, Params
 class Pair:
     """One layer's factors: a [r, d_in] and b [d_out, r] are views into the bank, and so are a2 and b2 of the same shapes
     in `second`, empty for LoRA; `rows`, when per-example gradients are wanted, are views into [batch, parameters], one
-    per factor, shaped [batch, r, d_in] and [batch, d_out, r]."""
+    per factor, shaped [batch, r, d_in] and [batch, d_out, r]; `seen`, after a backward pass that was watched, are the
+    layer's inputs [N, d_in] and output gradients [N, d_out]."""
 
     a: torch.nn.Parameter
     b: torch.nn.Parameter
     scale: float
     second: tuple[torch.nn.Parameter, ...] = ()
     rows: tuple[torch.Tensor, ...] | None = None
+    watched: bool = False
+    seen: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
 class _LoraLinear(torch.autograd.Function):
@@ -54,6 +57,8 @@ class _LoraLinear(torch.autograd.Function):
         out = grad.reshape(-1, grad.shape[-1])
         x, wide = flat.to(a.dtype), out.to(b.dtype)
         back = (b.T @ wide.T).mul_(ctx.pair.scale)  # [r, N], the gradient of low
+        if ctx.pair.watched:
+            ctx.pair.seen = x, wide
         dx = da = db = None
         if ctx.needs_input_grad[0]:
             dx = (out @ weight).addmm_(back.T.to(out.dtype), a.to(out.dtype)).view(ctx.shape)
@@ -172,8 +177,8 @@ class Adapter:
         return {key: values[key] for key in (self._first_pairs if self._single else self.keys)}
 
     def named(self, flat: np.ndarray) -> dict[Key, np.ndarray]:
-        """A vector [parameters] as tensors by key: views into it."""
-        return {key: flat[self._spans[key]].reshape(shape) for key, shape in self.shapes.items()}
+        """A vector [parameters], or rows of them [..., parameters], as tensors by key: views into it."""
+        return {key: flat[..., span].reshape(*flat.shape[:-1], *self.shapes[key]) for key, span in self._spans.items()}
 
     def vector(self, params: Params) -> torch.Tensor:
         """Inverse of `named`: a new vector [parameters]; 0 where `params` has no tensor."""
@@ -215,6 +220,17 @@ class Adapter:
     def _pair(self, layer: str) -> Pair:
         a, b, *second = (self._factors[Key(layer, factor)] for factor in FACTORS[self.kind])
         return Pair(a, b, self.scale, tuple(second))
+
+    @contextmanager
+    def watched(self) -> Iterator[dict[str, Pair]]:
+        """A backward pass inside leaves each layer's inputs and output gradients in its pair's `seen`."""
+        for pair in self.pairs:
+            pair.watched = True
+        try:
+            yield dict(zip(self.layers, self.pairs, strict=True))
+        finally:
+            for pair in self.pairs:
+                pair.watched, pair.seen = False, None
 
     def _parameter(self, key: Key) -> torch.nn.Parameter:
         span, shape = self._spans[key], self.shapes[key]

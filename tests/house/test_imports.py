@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "fedrand"
 AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress",
-    "engine": "models lora hadamard adapter_file batch train score choices gradients generate",
+    "engine": "models lora hadamard adapter_file batch train score choices gradients activations generate",
     "cli": "cli __main__ demo doctor crew reproduce",
 }
 MAY_IMPORT = {

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from fedrand.audit.attacks import score_attacks
-from fedrand.audit.attacks.cosine import cosines
+from fedrand.audit.ladder import rebuilt
 from fedrand.audit.protocols import BANNER, Settings, Sides, dealt, row
 from fedrand.audit.scoring import Scored, scored
-from fedrand.audit.transcript import oracle, transcript
+from fedrand.audit.transcript import oracle
+from fedrand.audit.uploads import upload_scores
 from fedrand.audit.verdict import NOT_TESTED, sentences
-from fedrand.audit.views import ServerView
+from fedrand.audit.views import seen_by
 from fedrand.errors import InputError
-from fedrand.gradients import factor_gradients
 from fedrand.params import Params, identical
 from fedrand.progress import Progress
 from fedrand.randomness import stream
@@ -56,23 +56,22 @@ class _Audit:
     def __init__(self, world: World, folder: RunFolder, progress: Progress) -> None:
         self.world, self.folder, self.progress = world, folder, progress
         self.table, self.seed = world.recipe.audit, world.recipe.seed
-        self.index, self.oracle = transcript(folder.transcript), oracle(folder.transcript)
-        self.final = folder.server().params
-        views = {name: ServerView(self.index, name, self.final) for name in world.clients}
-        self.views = {name: view for name, view in views.items() if view.uploads}
+        self.oracle, self.final = oracle(folder.transcript), folder.server().params
+        views = {name: seen_by("T3", folder.transcript, self.final, name) for name in world.clients}
+        self.views = {name: view for name, view in views.items() if view.uploads()}
         self.how = Settings(self.table.bootstrap, self.table.level)
         self.sides = {name: Sides(*world.clients[name]) for name in self.views}  # the others were never trained on
         self.shifted = tuple(world.splits.get("ood", ()))
         self.dealt = dealt(self.shifted, tuple(self.views), stream(self.seed, "audit", "ood"))
 
     def report(self) -> dict[str, Any]:
-        rebuilt = {name: view.rebuilt() for name, view in self.views.items()}
-        models = self._models({name: one.params for name, one in rebuilt.items()})
+        known = {name: rebuilt(view) for name, view in self.views.items()}
+        models = self._models({name: one.params for name, one in known.items()})
         protocols: dict[str, Any] = {"P1": {"rows": [*self._rows(models, shifted=False), self._updates()]}}
         if self.shifted:
             protocols["P0"] = {"banner": BANNER, "rows": list(self._rows(models, shifted=True))}
         found = {"protocols": protocols, "not_tested": list(NOT_TESTED), "seed": self.seed}
-        found["rebuilt"] = {name: {"stale_rounds": one.stale} for name, one in rebuilt.items()}
+        found["rebuilt"] = {name: {"stale_rounds": one.stale} for name, one in known.items()}
         found["absent"] = sorted(set(self.world.clients) - set(self.views))
         found["provenance"] = self.world.identity() | {"method": self.world.recipe.strategy.name}
         return found | {"verdict": sentences(found)}
@@ -129,19 +128,16 @@ class _Audit:
 
     def _updates(self) -> dict[str, Any]:
         """Each client's newest upload against every example's own gradient."""
-        sharing = self.world.recipe.method().sharing
+        view = seen_by("T3+", self.folder.transcript, self.final)
+        examples = {name: [e for side in self.sides[name] for e in side] for name in self.views}
         found: dict[tuple[str, str], float] = {}
         exact = 0
-        for done, (name, view) in enumerate(self.views.items(), 1):
-            update = view.last_update(sharing)
-            exact += update.exact == frozenset(update.start)
-            examples = [e for side in self.sides[name] for e in side]
-            encoded = self.world.encoded(examples)
-            gradients = factor_gradients(self.world.adapter, self.world.features, encoded, update.start)
-            values = cosines(gradients, update.change)
+        for name, (last,) in upload_scores(self.world, view, examples, self.progress, newest=1).items():
+            exact += last.seen.fully_known
+            values = last.values["gradient cosine"]
             if values.any():  # all zero where the half that was sent has no gradient at the best known start
-                found |= {(name, example.id): float(value) for example, value in zip(examples, values, strict=True)}
-            self.progress.step("uploads", done, len(self.views), name)
+                shown = zip(examples[name], values, strict=True)
+                found |= {(name, example.id): float(value) for example, value in shown}
         units = {name: self.sides[name] for name in self.views if any(client == name for client, _ in found)}
         rng = stream(self.seed, "audit", "cosine")
         figures = row(units, lambda name, example: found[name, example.id], None, rng, self.how)
