@@ -6,7 +6,7 @@ import pytest
 from fedrand.report.amounts import count, flat, interval, number, pick, plain, spread
 from fedrand.report.charts import auroc_axis, bar, losses
 from fedrand.report.charts import interval as drawn_interval
-from fedrand.report.leakage import findings
+from fedrand.report.finding import findings
 from fedrand.report.load import read_rounds
 from fedrand.report.markup import element, join
 from fedrand.report.plane import Point, Span, plane

@@ -1,6 +1,7 @@
 import pytest
 
-from fedrand.report.leakage import findings, groups, headline, verdict
+from fedrand.report.finding import findings
+from fedrand.report.leakage import groups, headline, verdict
 
 
 def rows_of(world, model):

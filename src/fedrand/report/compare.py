@@ -9,7 +9,8 @@ from pathlib import Path
 from fedrand.report.amounts import pick, real
 from fedrand.report.comparison import BYTES, CLIENTS, NOTE, SERVER, SUBJECTS, WHO, Comparison, leak_column, values
 from fedrand.report.differences import Read, warnings
-from fedrand.report.leakage import Finding, findings, headline
+from fedrand.report.finding import Finding, findings
+from fedrand.report.leakage import headline
 from fedrand.report.load import ReportError, read_audit, read_environment, read_recipe, read_results
 from fedrand.report.markup import Markup, element, section, table
 from fedrand.report.plane import Point, Span, plane

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedrand.report.amounts import interval, number, pick, plain, real, spread
-from fedrand.report.leakage import Finding
+from fedrand.report.finding import Finding
 from fedrand.report.load import Json
 
 SUBJECTS = ("server", "client", "update")

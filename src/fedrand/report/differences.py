@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fedrand.report.amounts import flat, pick, plain
-from fedrand.report.leakage import Finding
+from fedrand.report.finding import Finding
 from fedrand.report.load import Json
 
 SAME = ("model", "adapter", "data", "train", "evaluate", "audit")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fedrand.report.amounts import count, number, pick, plain
 from fedrand.report.comparison import NOTE, Comparison
-from fedrand.report.leakage import findings
+from fedrand.report.finding import findings
 from fedrand.report.load import Json
 from fedrand.report.quality import HEADINGS, caption_rows, choice_rows, described
 
