@@ -3,18 +3,35 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedrand.report.amounts import pick, real
-from fedrand.report.comparison import BYTES, CLIENTS, NOTE, SERVER, SUBJECTS, WHO, Comparison, leak_column, values
+from fedrand.report.comparison import (
+    BYTES,
+    CLIENTS,
+    NOTE,
+    SERVER,
+    SUBJECTS,
+    WHO,
+    Comparison,
+    leak_column,
+    paired_column,
+    paired_names,
+    values,
+    worst_columns,
+    worst_values,
+)
 from fedrand.report.differences import Read, warnings
-from fedrand.report.finding import Finding, findings
+from fedrand.report.finding import Bounds, Finding, findings
 from fedrand.report.leakage import headline
 from fedrand.report.load import ReportError, read_audit, read_environment, read_recipe, read_results
 from fedrand.report.markup import Markup, element, section, table
+from fedrand.report.pairs import pairs
 from fedrand.report.plane import Point, Span, plane
+from fedrand.report.sections.compared import worst_by_threat
 from fedrand.report.theme import METHOD_COLOURS, page, style
+from fedrand.report.threat import threats
 from fedrand.tensorfile import write_atomic
 
 UTILITIES = {"cider_d": "CIDEr-D", "exact": "exact match"}
@@ -31,12 +48,30 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
     names = _names(runs)
     read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
     leaks = {leak_column(leak).names: leak for model in SUBJECTS for run in read for leak in _of(run, model)}
-    columns = (*WHO, *SERVER, *CLIENTS, *BYTES, *(leak_column(leak) for leak in leaks.values()))
-    rows = tuple(values(run.name, run.results, list(run.leaks.values())) for run in read)
-    comparison = Comparison(columns, rows, tuple(warnings(read)))
+    adversaries = dict.fromkeys(threat.id for run in read for threat in run.threats if threat.worst)
+    differences, unpaired = pairs(read, SUBJECTS)
+    against = {model: leak for leak in leaks.values() if (model := leak.model) in {model for _, model in differences}}
+    columns = (
+        *(*WHO, *SERVER, *CLIENTS, *BYTES),
+        *(leak_column(leak) for leak in leaks.values()),
+        *(column for threat in adversaries for column in worst_columns(threat)),
+        *(paired_column(read[0].name, leak) for leak in against.values()),
+    )
+    rows = tuple(_row(run, differences) for run in read)
+    comparison = Comparison(columns, rows, tuple(warnings(read)), tuple(unpaired))
     if out is not None:
-        _write(comparison, _points(read), out)
+        _write(comparison, _points(read), worst_by_threat(read), out)
     return comparison
+
+
+def _row(run: Read, differences: Mapping[tuple[str, str], Bounds]) -> dict[str, object]:
+    found = values(run.name, run.results, list(run.leaks.values()))
+    for threat in run.threats:
+        found |= worst_values(threat)
+    for model, leak in run.leaks.items():
+        if known := differences.get((run.name, model)):
+            found |= dict(zip(paired_names(leak), known, strict=True))
+    return found
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
@@ -49,7 +84,8 @@ def _read(name: str, run: Path) -> Read:
     audit = read_audit(run)
     rows = findings(audit or {}, "P1")
     leaks = {model: found for model in SUBJECTS if (found := headline(rows, model))}
-    return Read(name, str(run), read_results(run), audit is not None, read_environment(run), read_recipe(run)[1], leaks)
+    found, results, recipe = threats(audit or {}), read_results(run), read_recipe(run)[1]
+    return Read(name, str(run), results, audit is not None, read_environment(run), recipe, leaks, found)
 
 
 def _of(run: Read, model: str) -> list[Finding]:
@@ -79,7 +115,7 @@ def _spans(run: Read, metric: str) -> dict[str, Span]:
     return found
 
 
-def _write(comparison: Comparison, drawn: tuple[str, list[Point]], out: Path) -> None:
+def _write(comparison: Comparison, drawn: tuple[str, list[Point]], worst: Markup | None, out: Path) -> None:
     metric, points = drawn
     methods = dict.fromkeys(point.method for point in points)
     colours = {method: METHOD_COLOURS[index % len(METHOD_COLOURS)] for index, method in enumerate(methods)}
@@ -87,23 +123,34 @@ def _write(comparison: Comparison, drawn: tuple[str, list[Point]], out: Path) ->
     if points:
         write_atomic(out / "compare.svg", plane(points, colours, label, style("drawing.css")))
     picture = plane(points, colours, label) if points else element("p", "No run is audited: there is nothing to draw.")
-    write_atomic(out / "compare.html", _page(comparison, picture))
+    write_atomic(out / "compare.html", _page(comparison, picture, worst))
     write_atomic(out / "compare.csv", _csv(comparison))
-    document = {"rows": comparison.rows, "warnings": comparison.warnings, "note": NOTE}
+    document = {
+        "rows": comparison.rows,
+        "warnings": comparison.warnings,
+        "unpaired": comparison.unpaired,
+        "note": NOTE,
+    }
     write_atomic(out / "compare.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_atomic(out / "compare.md", _markdown(comparison))
 
 
-def _page(comparison: Comparison, picture: Markup) -> str:
+def _page(comparison: Comparison, picture: Markup, worst: Markup | None) -> str:
     notes = [element("p", words, class_="banner", role="note") for words in comparison.warnings]
     words = "Bars: the AUROC's interval, and one standard deviation over clients. Numbers: the runs as in the table."
     return page(
         f"fedrand: {len(comparison.rows)} runs compared",
         element("h1", f"{len(comparison.rows)} runs compared"),
         *notes,
-        section("Table", _table(comparison), name="table"),
+        section("Table", _table(comparison), *_unpaired(comparison), name="table"),
+        *([] if worst is None else [worst]),
         section("Utility against leakage", element("figure", picture, element("figcaption", words)), name="plot"),
     )
+
+
+def _unpaired(comparison: Comparison) -> list[Markup]:
+    items = [element("li", words) for words in comparison.unpaired]
+    return [element("ul", *items, class_="note")] if items else []
 
 
 def _table(comparison: Comparison) -> Markup:
@@ -124,4 +171,6 @@ def _csv(comparison: Comparison) -> str:
 def _markdown(comparison: Comparison) -> str:
     lines = [comparison.headings, ["---"] * len(comparison.columns), *comparison.texts()]
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([*rows, "", NOTE, *(f"\n- {words}" for words in comparison.warnings)]) + "\n"
+    return (
+        "\n".join([*rows, "", NOTE, *(f"\n- {words}" for words in (*comparison.warnings, *comparison.unpaired))]) + "\n"
+    )

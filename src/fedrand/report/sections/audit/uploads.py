@@ -9,7 +9,7 @@ from fedrand.report.markup import Markup, element, folded, part, table
 from fedrand.report.svg import Scale, axes, frame, padded, path
 
 KIND = "Leak over rounds"
-WIDTH = 640
+WIDTH = 480
 
 
 def uploads(audit: Json) -> Markup | None:

@@ -67,7 +67,7 @@ def _measured(worst: Worst | None) -> dict[str, str]:
     if worst is None:
         return {"Worst attack": "none gave a figure"}
     facts = {
-        "Worst attack": f"{worst.name} on {SHORT.get(worst.model, worst.model)}",
+        "Worst attack": f"{worst.name} \N{MIDDLE DOT} {SHORT.get(worst.model, worst.model)}",
         "AUROC": worst.text,
         "TPR at 1% FPR": worst.rate.text,
     }
