@@ -84,8 +84,10 @@ class Browser:
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
+        self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=page.as_uri())
-        while self.js("document.readyState === 'complete' && location.protocol === 'file:'") is not True:
+        ready = f"document.readyState === 'complete' && location.href === {json.dumps(page.as_uri())}"
+        while self.js(ready) is not True:
             pass
 
     def js(self, expression: str) -> Any:

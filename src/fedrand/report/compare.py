@@ -157,7 +157,7 @@ def _table(comparison: Comparison) -> Markup:
     """A figure per line and a run per column: few runs fit a phone, many scroll sideways."""
     run, *rest = comparison.turned()
     numbered = [f"{index}. {name}" for index, name in enumerate(run[1:], 1)]
-    return table((run[0], *numbered), rest, caption=NOTE)
+    return table((run[0], *numbered), rest, caption=NOTE, class_="compared")
 
 
 def _csv(comparison: Comparison) -> str:

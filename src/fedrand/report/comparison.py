@@ -13,7 +13,9 @@ from fedrand.report.threat import Threat
 SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
-    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin."
+    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
+    "picked from all attacks of an adversary. Paired: mean over clients of the difference within each client, with a 95% "
+    "t interval over clients."
 )
 
 

@@ -20,7 +20,11 @@ def uploads(audit: Json) -> Markup | None:
     known = [
         entry for entry in entries if real(entry.get("auroc")) is not None and real(entry.get("round")) is not None
     ]
-    body = [_key(), element("figure", _drawn(known))] if known else [element("p", "No upload has a figure.")]
+    body = (
+        [_key(), element("figure", _drawn(known), class_="time")]
+        if known
+        else [element("p", "No upload has a figure.")]
+    )
     return part(KIND, _finding(known), *body, *_numbers(entries), name="over-rounds")
 
 
@@ -123,7 +127,8 @@ def _numbers(entries: Sequence[Json]) -> list[Markup]:
     return (
         [
             folded(
-                f"All {len(lines)} uploads in numbers", table(headings, lines, caption="Gradient cosine of one upload")
+                f"In numbers, upload by upload: {len(lines)}",
+                table(headings, lines, caption="Gradient cosine of one upload"),
             )
         ]
         if lines
