@@ -61,7 +61,7 @@ def verdict(rows: list[Finding]) -> str:
     return (
         f"{len(above)} of {len(tried)} intervals ({level}{_corrected(top)}) {'lies' if len(above) == 1 else 'lie'} above "
         f"0.5 and the base model's own value{chance}. Membership leaks: {top.name} tells members from "
-        f"held-out items with AUROC {top.text} ({_picked(top, len(tried))})." + _confounded(tried)
+        f"held-out items with AUROC {top.text}{_picked(top, len(tried))}." + _confounded(tried)
     )
 
 
@@ -70,10 +70,11 @@ def _corrected(row: Finding) -> str:
 
 
 def _picked(top: Finding, tried: int) -> str:
+    picked = f"picked as the clearest of {tried}" if tried > 1 else "the only one"
     if top.adjusted is None:
-        return f"picked as the clearest of {tried}, not corrected for that"
+        return f" ({picked}, not corrected for that)" if tried > 1 else ""
     low, high = top.adjusted
-    return f"picked as the clearest of {tried}; corrected for all attacks: [{number(low)}, {number(high)}]"
+    return f" ({picked}; corrected for all attacks: [{number(low)}, {number(high)}])"
 
 
 def _confounded(rows: list[Finding]) -> str:

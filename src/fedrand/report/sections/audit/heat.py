@@ -7,6 +7,7 @@ from fedrand.report.finding import Finding, findings
 from fedrand.report.leakage import SHORT
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, part, scrolling
+from fedrand.report.threat import CALIBRATION
 
 KIND = "Attacks by threat model"
 ORDER = ("T0", "T1", "T2", "T3", "T3+", "T4", "Tinf", "control")
@@ -65,13 +66,15 @@ def _title(row: Finding, where: str) -> str:
     words = [f"{where}: {row.name}, AUROC {row.text}"]
     if row.over_base:
         words.append(f"over the base model {row.over_base.text}")
+    if row.detectable:
+        words.append(f"so many items show an AUROC of {number(row.detectable)} or more")
     if row.over_blind:
         words.append(f"over the blind classifier {row.over_blind.text}")
     return "; ".join(words)
 
 
 def _finding(rows: Iterable[Finding]) -> str:
-    tried = [row for row in rows if row.auroc is not None and row.threat != "control"]
+    tried = [row for row in rows if row.auroc is not None and row.threat not in ("control", *CALIBRATION)]
     if not tried:
         return "No attack gave a figure"
     leaks, off = sum(row.leaks for row in tried), sum(row.confounded for row in tried)

@@ -9,6 +9,7 @@ from fedrand.report.markup import Markup, element, folded, part, table
 from fedrand.report.svg import Scale, axes, frame, padded, path
 
 KIND = "Leak over rounds"
+MOST = 480  # uploads drawn and listed, the newest
 WIDTH = 480
 
 
@@ -25,7 +26,7 @@ def uploads(audit: Json) -> Markup | None:
         if known
         else [element("p", "No upload has a figure.")]
     )
-    return part(KIND, _finding(known), *body, *_numbers(entries), name="over-rounds")
+    return part(KIND, _finding(known), *body, *_numbers(entries[-MOST:]), name="over-rounds")
 
 
 def _finding(known: Sequence[Json]) -> str:

@@ -74,6 +74,8 @@ def _measured(worst: Worst | None) -> dict[str, str]:
     if worst.row and worst.row.adjusted:
         low, high = worst.row.adjusted
         facts["AUROC, for all attacks together"] = f"[{number(low)}, {number(high)}]"
+    if worst.row and worst.row.detectable:
+        facts["So many items show"] = f"an AUROC of {number(worst.row.detectable)} or more; a smaller leak stays unseen"
     if worst.row and worst.row.confounded:
         over = worst.row.over_blind
         facts["Over the blind classifier"] = over.text if over else MISSING
