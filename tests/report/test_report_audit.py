@@ -174,10 +174,14 @@ def test_a_token_is_coloured_by_the_papers_bins(world, tmp_path, value, step):
     assert f'class="e e{step}" title="word: {value:.3f} nats"' in page(world, tmp_path, audit)
 
 
+def upload_chart(markup):
+    drawn = markup[markup.index('id="over-rounds"') :]
+    return drawn[drawn.index('class="time"') : drawn.index("</figure>")]
+
+
 def test_the_upload_chart_marks_switches_and_lone_senders(world, tmp_path):
     whole = page(world, tmp_path, audits.realistic())
-    drawn = whole[whole.index('id="over-rounds"') :]
-    drawn = drawn[drawn.index('class="time"') : drawn.index("</figure>")]
+    drawn = upload_chart(whole)
     entries = audits.leak_of_uploads()
     assert drawn.count('class="leak dot"') == sum(entry["switched"] for entry in entries)
     assert drawn.count('class="ring"') == sum(entry["alone"] for entry in entries) == 2
@@ -189,7 +193,7 @@ def test_the_uploads_of_a_long_run_are_bounded_and_what_is_left_out_is_told(worl
     one = audit["rounds"][0]
     audit["rounds"] = [{**one, "client": f"c{place}", "round": turn} for turn in range(1000) for place in range(4)]
     markup = page(world, tmp_path, audit)
-    assert markup.count('class="whisker"') == 480
+    assert upload_chart(markup).count('class="whisker"') == 480
     text = read(markup).under("over-rounds")
     assert "Drawn and listed: the newest 480 of 4000 uploads. The rest is in audit.json." in text
     assert "0.700 after a switch of halves (4000)" in text

@@ -21,12 +21,14 @@ def uploads(audit: Json) -> Markup | None:
     known = [
         entry for entry in entries if real(entry.get("auroc")) is not None and real(entry.get("round")) is not None
     ]
-    body = (
-        [_key(), element("figure", _drawn(known), class_="time")]
-        if known
-        else [element("p", "No upload has a figure.")]
-    )
-    return part(KIND, _finding(known), *body, *_numbers(entries[-MOST:]), name="over-rounds")
+    if not known:
+        return part(
+            KIND, _finding(known), element("p", "No upload has a figure."), *_numbers(entries), name="over-rounds"
+        )
+    cut = f"Drawn and listed: the newest {MOST} of {len(entries)} uploads. The rest is in audit.json."
+    note = [element("p", cut, class_="note")] if len(entries) > MOST else []
+    drawn = element("figure", _drawn(known[-MOST:]), class_="time")
+    return part(KIND, _finding(known), _key(), drawn, *note, *_numbers(entries[-MOST:]), name="over-rounds")
 
 
 def _finding(known: Sequence[Json]) -> str:
