@@ -1,5 +1,6 @@
 """The audit's second form on the page: every figure as in the file, every part there or named as not run."""
 
+import math
 import re
 
 import audits
@@ -7,6 +8,7 @@ import pytest
 
 from fedrand.report.page import write_page
 from fedrand.report.sections.leakage import PARTS
+from fedrand.report.svg import Scale
 
 HEADINGS = {place.kind: place.name for place in PARTS}
 
@@ -229,3 +231,37 @@ def test_an_empty_part_is_no_error(world, tmp_path, read, name):
 @pytest.mark.parametrize("name", ["controls", "knowledge", "protections", "protocols", "family"])
 def test_an_empty_table_is_no_error(world, tmp_path, read, name):
     read(page(world, tmp_path, audits.realistic() | {name: {}}))
+
+
+def test_the_curve_the_coin_and_the_border_of_what_can_be_read_lie_where_the_log_axes_say(world, tmp_path):
+    audit = audits.realistic()
+    audit["roc"] = [
+        audit["roc"][0] | {"fpr": [0.01, 0.1, 1], "tpr": [0.02, 0.2, 1], "low": [0.01] * 3, "high": [1] * 3}
+    ]
+    markup = page(world, tmp_path, audit)
+    drawn = markup[markup.index('id="roc"') :]
+    curve = re.findall(r"[\d.]+", re.search(r'<path d="([^"]+)" class="mean">', drawn)[1])
+    x, y = Scale(-2, 0, 46, 300), Scale(-2, 0, 246, 10)
+    points = [(x(math.log10(f)), y(math.log10(t))) for f, t in ((0.01, 0.02), (0.1, 0.2), (1, 1))]
+    assert [float(value) for value in curve] == pytest.approx(sum(points, ()), abs=0.01)
+    border = re.search(r'<line x1="([^"]+)"[^>]*class="border">', drawn)[1]
+    assert float(border) == pytest.approx(x(math.log10(10 / 598)), abs=0.01)
+
+
+@pytest.mark.parametrize(("auroc", "step"), [(0.5499, 0), (0.55, 1), (0.6, 2), (0.7, 3), (0.8, 4), (0.9, 5), (0.3, 0)])
+def test_a_cell_is_coloured_from_the_edge_of_its_bin_on(world, tmp_path, auroc, step):
+    audit = audits.realistic()
+    audit["protocols"]["P1"]["rows"] = [audits.row("T3", "client", "loss", "answer", auroc)]
+    assert f'<td class="h{step}" ' in page(world, tmp_path, audit)
+
+
+def test_a_cell_of_the_knowledge_grid_says_what_was_sent_and_what_is_known_of_the_rest(world, tmp_path):
+    audit = audits.realistic()
+    rests = [("all", "none", None), ("A", "exact", None), ("B", "stale", 3), ("A", "unknown", None)]
+    entries = [{"round": turn, "sent": sent, "rest": rest, "age": age} for turn, (sent, rest, age) in enumerate(rests)]
+    audit["knowledge"] = {"uploads": 4, "start_known": 2, "clients": {"c00": entries}}
+    markup = page(world, tmp_path, audit)
+    grid = markup[markup.index('id="knowledge"') :]
+    found = re.findall(r'<td class="(\w+)" title="[^"]*">([^<]*)</td>', grid[: grid.index("</section>")])
+    minus = "\N{MINUS SIGN}"
+    assert found == [("known", "AB"), ("known", "A="), ("guessed", f"B{minus}3"), ("hidden", "A?")]

@@ -84,6 +84,14 @@ def test_an_interval_lies_at_its_share_of_the_axis(world):
     assert '<svg x="51.67%"' in drawn and "leak dot" in drawn
 
 
+def test_the_interval_for_all_attacks_together_is_a_thin_line_behind(world):
+    world.audit["protocols"]["P1"]["rows"][1]["adjusted"] = [0.505, 0.605]
+    rows = findings(world.audit, "P1")
+    drawn = drawn_interval(rows[1], auroc_axis(rows))
+    assert re.search(r'<line x1="35.00%" x2="68.33%" [^>]*class="leak whisker">', drawn)
+    assert "whisker" not in drawn_interval(rows[0], auroc_axis(rows))
+
+
 def test_the_axis_grows_with_an_interval_beyond_it(world):
     world.audit["protocols"]["P1"]["rows"][0].update(auroc=0.9, low=0.2, high=0.95)
     scale = auroc_axis(findings(world.audit, "P1"))
