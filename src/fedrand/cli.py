@@ -109,7 +109,7 @@ def _compare(args: argparse.Namespace, progress: Progress) -> Any:
         show(comparison_table(found))
         for warning in found.warnings:
             print(f"note: {warning}")
-    return {"columns": found.columns, "rows": found.rows, "warnings": found.warnings}
+    return {"columns": found.names, "rows": found.rows, "warnings": found.warnings, "unpaired": found.unpaired}
 
 
 def _report(args: argparse.Namespace, progress: Progress) -> Any:

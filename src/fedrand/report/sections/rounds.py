@@ -24,7 +24,7 @@ def _loss(rounds: Sequence[Round]) -> Markup:
     if drawn is None:
         return element("p", "No training loss was recorded.", class_="note")
     words = "Training loss: a faint point per client, the line is the mean over the round's clients weighted by n_k."
-    return element("figure", drawn, element("figcaption", words))
+    return element("figure", drawn, element("figcaption", words), class_="time")
 
 
 def _who(rounds: Sequence[Round]) -> list[Markup]:
