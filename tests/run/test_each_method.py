@@ -22,7 +22,9 @@ SMALL = (
     "data.holdout=false",
     "train.rounds=3",
     "train.clients_per_round=2",
-    "train.max_steps=1",
+    "train.max_steps=2",
+    "train.epochs=2",
+    "train.lr=1e-3",
     "evaluate.client_captions=1",
     "evaluate.max_new_tokens=2",
 )
