@@ -1,9 +1,11 @@
 """Every method from the command line: a whole run, one that was stopped, and nothing private where it must not be."""
 
 import errno
+import json
 import os
 
 import pytest
+from PIL import Image
 from safetensors.numpy import load_file
 
 from fedrand import tensorfile
@@ -16,15 +18,14 @@ from fedrand.runfolder import RunFolder
 from fedrand.strategy import Turn
 
 SMALL = (
-    "data.limit=12",
+    "data.name=folder",
     "data.clients=3",
     "data.partition=iid",
-    "data.holdout=false",
     "train.rounds=3",
     "train.clients_per_round=2",
-    "train.max_steps=2",
+    "train.batch_size=1",
     "train.epochs=2",
-    "train.lr=1e-3",
+    "train.max_steps=2",  # the first one cannot move A: B is zero
     "evaluate.client_captions=1",
     "evaluate.max_new_tokens=2",
 )
@@ -43,20 +44,37 @@ METHODS = {
 }
 
 
-def arguments(method, out):
-    settings = (*SMALL, *(METHODS[method] or (f"strategy.name={method}",)))
-    return ["run", "emoji", *(word for s in settings for word in ("--set", s)), "--out", str(out), "--quiet"]
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """A folder of 15 pictures of one colour each; three of them are to be measured on."""
+    folder = tmp_path_factory.mktemp("pictures")
+    rows = []
+    for number in range(15):
+        Image.new("RGB", (8, 8), (16 * number, 240 - 16 * number, 99)).save(folder / f"{number}.png")
+        row = {"image": f"{number}.png", "captions": [f"a picture of {number} apples"]}
+        rows.append(json.dumps(row | ({"split": "test"} if number > 11 else {})))
+    (folder / "data.jsonl").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+def words(folder, settings, out):
+    pairs = (word for setting in (f"data.path={folder}", *SMALL, *settings) for word in ("--set", setting))
+    return ["run", "emoji", *pairs, "--out", str(out), "--quiet"]
+
+
+def arguments(folder, method, out):
+    return words(folder, METHODS[method] or (f"strategy.name={method}",), out)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, pictures):
     """method -> its finished run, made at the first call."""
     made = {}
 
     def of(method):
         if method not in made:
             path = tmp_path_factory.mktemp("each") / method
-            assert main(arguments(method, path)) == 0
+            assert main(arguments(pictures, method, path)) == 0
             made[method] = RunFolder.open(path)
         return made[method]
 
@@ -117,13 +135,14 @@ def test_traffic_is_counted_against_fedavgs(run, method):
 
 
 def test_centralised_training_has_the_members_and_held_out_of_all_clients(run):
-    (name, (members, _)), *others = run("centralised").split().items()
+    (name, found), *others = run("centralised").split().items()
     assert (name, others) == ("all", [])
-    assert set(members) == {member for ids, _ in run("fedavg").split().values() for member in ids}
+    for pooled, parts in zip(found, zip(*run("fedavg").split().values(), strict=True), strict=True):
+        assert sorted(pooled) == sorted(example for part in parts for example in part)
 
 
 @pytest.mark.parametrize("method", ["fedper", "fedpara"])
-def test_a_run_that_was_stopped_ends_at_the_same_bits(run, method, tmp_path, monkeypatch):
+def test_a_run_that_was_stopped_ends_at_the_same_bits(run, pictures, method, tmp_path, monkeypatch):
     path, left = tmp_path / "stopped", [36]
 
     def fsync(descriptor):
@@ -132,7 +151,7 @@ def test_a_run_that_was_stopped_ends_at_the_same_bits(run, method, tmp_path, mon
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(tensorfile.os, "fsync", fsync)
-    assert main(arguments(method, path)) == 1
+    assert main(arguments(pictures, method, path)) == 1
     monkeypatch.undo()
     assert 0 < RunFolder.open(path).server().round < 3
     assert main(["resume", str(path), "--quiet"]) == 0
@@ -150,7 +169,7 @@ def test_each_method_can_be_audited_and_reported(run, method):
 
 
 WRONG = {
-    "strategy.name=fedper strategy.layers=40": "layers is 40, the adapter has 2; choose at most that many",
+    "strategy.name=fedper strategy.layers=40": "layers is 40, the adapter has 4; choose at most that many",
     "strategy.name=fedper strategy.layers=0": "layers is 0; choose 1 or more",
     "strategy.name=fedpara adapter.kind=lora": 'adapter.kind is "lora" but strategy fedpara is made for "hadamard"',
     "adapter.kind=hadamard": 'adapter.kind is "hadamard" but strategy fedrand is made for "lora"',
@@ -158,10 +177,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_a_method_cannot_run_on_is_one_line_before_any_training(line, tmp_path, capsys):
-    settings = (*SMALL, *line.split())
-    words = ["run", "emoji", *(word for s in settings for word in ("--set", s)), "--out", str(tmp_path / "run")]
-    assert main([*words, "--quiet"]) == 2
+def test_what_a_method_cannot_run_on_is_one_line_before_any_training(line, pictures, tmp_path, capsys):
+    assert main(words(pictures, line.split(), tmp_path / "run")) == 2
     (text,) = capsys.readouterr().err.splitlines()
     assert WRONG[line] in text
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
