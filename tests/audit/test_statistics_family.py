@@ -74,6 +74,11 @@ def test_a_row_that_never_varies_adds_nothing_and_is_not_certain():
     assert found.intervals["flat"].low < 0.5 < found.intervals["flat"].high
 
 
+def test_a_family_of_rows_that_never_vary_costs_what_one_attack_does():
+    found = family({"flat": {"a": lone(np.ones(30), np.ones(30))}}, np.random.default_rng(5))
+    assert found.critical == pytest.approx(NORMAL, abs=0.05)
+
+
 def test_no_row_and_a_row_without_clients_are_errors():
     with pytest.raises(ValueError, match="at least one row"):
         family({}, np.random.default_rng(0))

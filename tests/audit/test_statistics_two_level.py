@@ -140,6 +140,11 @@ def test_a_single_member_says_next_to_nothing(members):
     assert found.high - found.low > 0.9
 
 
+def test_two_members_are_as_unsure_as_two_are_however_many_the_others():
+    found = two_level_interval([lone([0.4, 0.6], np.linspace(0, 1, 1000))])
+    assert found.high - found.low > 0.9  # Student's t with one degree of freedom; the normal would say 0.37
+
+
 def test_a_unit_without_members_is_left_out_and_none_is_an_error():
     units = clients(np.random.default_rng(6), 0.6)
     assert two_level_interval([*units, lone([], [1.0])]) == two_level_interval(units)
