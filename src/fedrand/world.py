@@ -86,6 +86,8 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     clients = deal(dataset.pool, recipe.data, recipe.seed)
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
+    if vlm.path.slow:
+        progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
     adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale)
     world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
     shown = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
