@@ -12,8 +12,9 @@ from fedrand.models.vlm import VisionLanguageModel
 
 
 class Batch(NamedTuple):
-    """inputs: what the model's path takes of B texts of T tokens; `places` [N] index the B * T positions whose next token is an answer token, in the order of the
-    examples; `targets` [N] are those tokens; `counts` [B] says how many each example has."""
+    """inputs: what the model's path takes of B texts of T tokens; `places` [N] index the B * T positions whose next token
+    is an answer token, in the order of the examples; `targets` [N] are those tokens; `counts` [B] says how many each
+    example has."""
 
     inputs: Any
     places: torch.Tensor

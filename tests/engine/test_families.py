@@ -194,7 +194,7 @@ def test_peft_loads_the_adapter_and_plain_transformers_the_merged_model(own_fold
 
 def test_an_image_token_written_in_a_text_is_refused_by_id(slow, shapes):
     token = slow.processor.image_token
-    with pytest.raises(InputError, match="example e0 (has 2 image tokens in its text, 1 expected|writes '<image>')"):
+    with pytest.raises(InputError, match=r"example e0 (has 2 image tokens in its text, 1 expected|writes '<image>')"):
         slow.encode(replace(shapes[0], prompt="{image} {question}", question=token))
 
 

@@ -32,7 +32,7 @@ from transformers import (
     SmolVLMForConditionalGeneration,
 )
 
-from fedrand.models.processor import _without_video
+from fedrand.models.processor import without_video
 from fedrand.models.runtime import torch
 
 LONG = 4 * CONTEXT
@@ -94,7 +94,7 @@ def _llava_onevision_processor(words):
     images = LlavaOnevisionImageProcessorPil(
         size={"height": 32, "width": 32}, image_grid_pinpoints=[[32, 32], [32, 64], [64, 32]]
     )
-    kind = _without_video(LlavaOnevisionProcessor)
+    kind = without_video(LlavaOnevisionProcessor)
     return kind(images, words, num_image_tokens=16, vision_feature_select_strategy="full")
 
 
@@ -138,7 +138,7 @@ def _qwen2_5_vl(words):
 def _qwen_processor(kind):
     def make(words):
         size = {"shortest_edge": 16 * 16 * 4, "longest_edge": 16 * 16 * 16}
-        return _without_video(kind)(Qwen2VLImageProcessorPil(size=size, patch_size=8, merge_size=2), words)
+        return without_video(kind)(Qwen2VLImageProcessorPil(size=size, patch_size=8, merge_size=2), words)
 
     return make
 

@@ -11,13 +11,15 @@ def load_processor(place: str, config: Any, options: dict[str, Any]) -> Any:
     try:
         return AutoProcessor.from_pretrained(place, **options)
     except (OSError, ImportError, AttributeError):
-        known = PROCESSOR_MAPPING[type(config)] if type(config) in PROCESSOR_MAPPING else None
+        known = PROCESSOR_MAPPING.get(type(config), None)
         if known is None or is_torchvision_available() or "video_processor" not in known.get_attributes():
             raise
-        return _without_video(known).from_pretrained(place, **options)
+        return without_video(known).from_pretrained(place, **options)
 
 
-def _without_video(known: Any) -> Any:
+def without_video(known: Any) -> Any:
+    """A processor class as it is, except that it neither wants nor loads a video processor."""
+
     class ImagesAndText(known):
         @classmethod
         def get_attributes(cls) -> list[str]:
