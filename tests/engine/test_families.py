@@ -22,9 +22,12 @@ from fedrand.models import ExampleError, ImageFeatures, language_linears, load_m
 from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
 from fedrand.params import norm
+from fedrand.progress import Progress
 from fedrand.randomness import stream
+from fedrand.recipe import load_recipe
 from fedrand.score import token_scores
 from fedrand.train import TrainSettings, train
+from fedrand.world import build
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning"),
@@ -221,3 +224,21 @@ def test_an_image_for_a_language_model_is_refused_by_id_with_the_remedy(text_mod
     with pytest.raises(ExampleError, match=r"example e0 has an image, but the model reads text only; choose an image"):
         text_model.encode(examples[0])
     assert text_model.encode(examples[0], with_image=False).image is None
+
+
+def test_a_run_says_in_one_line_that_its_model_is_on_the_slow_path(own_folders, shapes, tmp_path):
+    for example in shapes[:5]:
+        (tmp_path / f"{example.id}.png").write_bytes(example.image.path.read_bytes())
+        (tmp_path / f"{example.id}.txt").write_text(example.answer)
+    data = [
+        "data.name=folder",
+        f"data.path={tmp_path}",
+        "data.clients=1",
+        "train.clients_per_round=1",
+        "data.holdout=false",
+        "data.partition=iid",
+    ]
+    said = []
+    build(load_recipe("emoji", [f"model.name={own_folders['qwen2_vl']}", *data]), Progress(said.append))
+    (line,) = [event.text for event in said if "forward pass" in event.text]
+    assert "(qwen2_vl) runs its own forward pass" in line and "\n" not in line
