@@ -46,12 +46,12 @@ def generate_ids(
 
 @torch.no_grad()
 def _greedy(vlm: VisionLanguageModel, features: ImageFeatures, prompts: Sequence[Encoded], bound: int) -> list[Ids]:
-    embeds = collate(vlm, features, prompts).embeds
-    bound = min(bound, vlm.max_length - embeds.shape[1])
+    inputs = collate(vlm, features, prompts).inputs
+    bound = min(bound, vlm.max_length - len(prompts[0]))
     said: list[list[int]] = [[] for _ in prompts]
-    running, cache = list(range(len(prompts))), None
+    running, state = list(range(len(prompts))), None
     for _ in range(bound):
-        hidden, cache = vlm.decode_on(embeds, cache)
+        hidden, state = vlm.path.decode_on(inputs, state)
         chosen = _choose(vlm, hidden[:, -1])
         kept = [row for row, token in enumerate(chosen.tolist()) if token not in vlm.ends]
         for row in kept:
@@ -61,12 +61,12 @@ def _greedy(vlm: VisionLanguageModel, features: ImageFeatures, prompts: Sequence
         running = [running[row] for row in kept]
         if len(kept) < len(chosen):
             chosen = chosen[kept]
-            cache.batch_select_indices(torch.tensor(kept, device=chosen.device))
-        embeds = vlm.embed(chosen[:, None], [])
+            state = vlm.path.select(state, torch.tensor(kept, device=chosen.device))
+        inputs = vlm.path.more(chosen[:, None])
     return [np.array(tokens, np.int64) for tokens in said]
 
 
 def _choose(vlm: VisionLanguageModel, hidden: torch.Tensor) -> torch.Tensor:
     logits = vlm.head(hidden)
-    logits[:, list({vlm.image_token, vlm.pad} - set(vlm.ends))] = -torch.inf
+    logits[:, [token for token in vlm.never_said if token < logits.shape[-1]]] = -torch.inf
     return logits.argmax(-1)

@@ -93,9 +93,10 @@ def _by_length(encoded: Sequence[Encoded], batch_size: int) -> Iterator[list[int
 
 @torch.no_grad()
 def _batch_scores(vlm: VisionLanguageModel, batch: Batch, encoded: Sequence[Encoded], image: bool) -> list[TokenScores]:
-    hidden = vlm.decode(batch.embeds).flatten(0, 1)
+    rows = vlm.path.decode(batch.inputs)
+    hidden, width = rows.flatten(0, 1), rows.shape[1]
     answers = _chunked(vlm, hidden, batch.places, batch.targets)
-    views = _image_entropies(vlm, hidden, encoded, batch.embeds.shape[1]) if image else [None] * len(encoded)
+    views = _image_entropies(vlm, hidden, encoded, width) if image else [None] * len(encoded)
     ends = np.cumsum(batch.counts)[:-1]
     fields = {name: np.split(value, ends, -1) for name, value in vars(answers).items()}
     return [

@@ -98,6 +98,8 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.method()
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
+    if vlm.path.slow:
+        progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
     adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)
     try:
         strategy.check(frozenset(adapter.keys))

@@ -30,7 +30,7 @@ def trained(request, folders):
 @torch.no_grad()
 def full_logits(model, vlm, example):
     encoded = vlm.encode(example)
-    pixels = vlm.pixels([example.image.load()])
+    pixels = vlm.path.pixels([example.image.load()])
     return model(input_ids=torch.from_numpy(encoded.input_ids)[None], pixel_values=pixels).logits
 
 

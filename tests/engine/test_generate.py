@@ -12,7 +12,7 @@ from fedrand.models.runtime import torch
 def by_transformers(vlm, example, max_new_tokens):
     encoded = vlm.encode(example, with_answer=False)
     ids = torch.from_numpy(encoded.input_ids)[None]
-    pixels = {} if encoded.image is None else {"pixel_values": vlm.pixels([encoded.image.load()])}
+    pixels = {} if encoded.image is None else {"pixel_values": vlm.path.pixels([encoded.image.load()])}
     with quiet():
         out = vlm.model.generate(
             input_ids=ids,

@@ -66,7 +66,7 @@ def test_scores_are_the_model_s_own_next_token_distributions(engine, examples):
     (score,) = token_scores(vlm, features, [encoded], image=True)
     ids = torch.from_numpy(encoded.input_ids)
     with torch.no_grad():
-        pixels = vlm.pixels([examples[0].image.load()])
+        pixels = vlm.path.pixels([examples[0].image.load()])
         logp = vlm.model(input_ids=ids[None], pixel_values=pixels).logits[0].double().log_softmax(-1)
     own = logp[:-1].gather(-1, ids[1:, None])[:, 0]
     assert score.logp == pytest.approx(own[encoded.answer_start - 1 :].numpy(), abs=1e-4)
@@ -90,7 +90,7 @@ def test_an_example_without_an_image_has_no_image_slice(engine, examples):
     vlm, _, features = engine
     mixed = [vlm.encode(examples[0]), vlm.encode(examples[1], with_image=False)]
     seen, blind = token_scores(vlm, features, mixed, image=True)
-    assert seen.image.shape == (4, vlm.image_tokens) and blind.image is None
+    assert seen.image.shape == (4, vlm.path.layout.image_tokens) and blind.image is None
     assert token_scores(vlm, features, mixed[1:], image=True)[0].image is None
 
 

@@ -6,30 +6,30 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import (
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+)
 from transformers.utils import logging as transformers_logging
 
 from fedrand.models.errors import ModelError
-from fedrand.models.probe import SUPPORTED, check_path, image_tokens
+from fedrand.models.probe import choose_path
+from fedrand.models.processor import load_processor
 from fedrand.models.runtime import torch
 from fedrand.models.vlm import VisionLanguageModel
 
 SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
 _BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
-_FOREIGN = (
-    TypeError,
-    ValueError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    RuntimeError,
-)  # other families' processors
 
 
 def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
     """A frozen model that was checked against its own forward pass. ModelError: one line, with what to do.
 
+    Image-text-to-text models and, for examples without images, causal language models.
     name: "tiny", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
     """
     place = _place(name)
@@ -39,18 +39,19 @@ def load_model(name: str, *, revision: str = "", dtype: str = "float32", device:
     where = _device(device)
     online = f"check the name, or fetch it once online: hf download {name}"
     with quiet(), _explained(name, _BROKEN, "check the folder's files" if Path(place).is_dir() else online):
-        processor = AutoProcessor.from_pretrained(place, **options)
-        model, info = AutoModelForImageTextToText.from_pretrained(
-            place, dtype=DTYPES[dtype], output_loading_info=True, **options
-        )
+        config = AutoConfig.from_pretrained(place, **options)
+        reads_images = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+        if reads_images:
+            kind, processor = AutoModelForImageTextToText, load_processor(place, config, options)
+        else:
+            kind, processor = AutoModelForCausalLM, AutoTokenizer.from_pretrained(place, **options)
+        model, info = kind.from_pretrained(place, dtype=DTYPES[dtype], output_loading_info=True, **options)
     if missing := sorted(info["missing_keys"]):
         raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
-    if not hasattr(processor, "image_processor"):
-        raise ModelError(f"model '{name}' has no image processor; choose an image-text-to-text model")
-    with quiet(), _explained(name, _FOREIGN, SUPPORTED):
-        vlm = VisionLanguageModel(model.to(where), processor, name, image_tokens(processor, model.config, name))
-        check_path(vlm)
-        return vlm
+    if reads_images and not hasattr(processor, "image_processor"):
+        raise ModelError(f"model '{name}' has no image processor; get its preprocessor_config.json")
+    with quiet():
+        return choose_path(model.to(where), processor, name)
 
 
 def _place(name: str) -> str:
