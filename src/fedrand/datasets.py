@@ -23,11 +23,13 @@ TEST_SHARE = 0.2  # of a folder's groups, where its table names no test split
 
 @dataclass(frozen=True)
 class Dataset:
-    """pool: dealt out to the clients. splits: evaluation by name. questions: multiple choice by kind."""
+    """pool: dealt out to the clients. splits: evaluation by name. questions: multiple choice by kind. auxiliary: of the
+    same kind and no client's; an adversary may train on it."""
 
     pool: Examples
     splits: Mapping[str, Examples]
     questions: Mapping[str, Examples]
+    auxiliary: Examples = ()
 
 
 def load_dataset(table: DataTable, seed: int, progress: Progress) -> Dataset:
@@ -39,7 +41,8 @@ def load_dataset(table: DataTable, seed: int, progress: Progress) -> Dataset:
 
     splits = {name: _prompted(cut(examples, name), table.prompt) for name, examples in whole.splits.items()}
     questions = {name: cut(examples, name) for name, examples in whole.questions.items()}
-    return Dataset(_prompted(cut(whole.pool, "pool"), table.prompt), splits, questions)
+    auxiliary = _prompted(cut(whole.auxiliary, "auxiliary"), table.prompt)
+    return Dataset(_prompted(cut(whole.pool, "pool"), table.prompt), splits, questions, auxiliary)
 
 
 def some(examples: Examples, count: int, rng: np.random.Generator) -> Examples:
@@ -75,7 +78,7 @@ def _prompted(examples: Examples, prompt: str) -> Examples:
 def _emoji(table: DataTable, seed: int, progress: Progress) -> Dataset:
     pack = load_emoji()
     questions = {kind: emoji_qa(pack, kind, "test") for kind in ("kind", "name", "name-hard")}
-    return Dataset(pack["federated"], {"test": pack["test"], "ood": pack["ood"]}, questions)
+    return Dataset(pack["federated"], {"test": pack["test"], "ood": pack["ood"]}, questions, pack["validation"])
 
 
 def _folder(table: DataTable, seed: int, progress: Progress) -> Dataset:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedrand.data.canaries import planted
 from fedrand.data.example import Example
 from fedrand.datasets import Dataset, fingerprint, load_dataset
 from fedrand.dealing import ClientData, deal
@@ -84,6 +85,8 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     torch.set_num_threads(recipe.train.threads)
     dataset = load_dataset(recipe.data, recipe.seed, progress)
     clients = deal(dataset.pool, recipe.data, recipe.seed)
+    if count := recipe.audit.canaries:
+        clients = planted(clients, dataset.pool, count, recipe.seed, recipe.data.prompt or "coco")
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
     adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale)
