@@ -110,7 +110,7 @@ class AuditTable(Table):
     attacks: Literal["paper", "all"] = "paper"
     k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10, 100)
     renyi: Literal["exact", "vlmia"] = "exact"
-    shadows: Annotated[int, Field(ge=0)] = 4
+    shadows: Annotated[int, Field(ge=0)] = 2
     canaries: Annotated[int, Field(ge=0)] = 0
     bootstrap: Count = 1000
     level: Level = 0.95

@@ -10,15 +10,19 @@ import pytest
 from PIL import Image
 
 from fedrand.audit import scoring
+from fedrand.audit import shadows as shadow_clients
 from fedrand.audit.attacks import score_attacks
 from fedrand.audit.scoring import likelihoods, scored
-from fedrand.data.example import Example, ImageSource
+from fedrand.audit.shadows import ATTACKS, shadow_scores, shadows
+from fedrand.data.example import DataError, Example, ImageSource
 from fedrand.datasets import Dataset
 from fedrand.lora import Adapter
 from fedrand.models import ImageFeatures, load_model
 from fedrand.models.load import quiet
+from fedrand.params import identical
 from fedrand.settings import Recipe
-from fedrand.world import World
+from fedrand.train import train
+from fedrand.world import World, train_settings
 
 sys.path.append(str(Path(__file__).parents[1] / "engine"))
 
@@ -120,3 +124,46 @@ def test_the_reference_codes_clamp_changes_the_entropies_alone(world, examples):
         name.split("-")[0].split(" ")[0] for (name, where), value in exact.items() if value != other[name, where]
     }
     assert "MaxRenyi" in changed and changed <= {"MaxRenyi", "ModRenyi"}
+
+
+@pytest.fixture
+def trainable(world, examples):
+    """The world with auxiliary data, and a rate at which a few steps leave their mark."""
+    tables = {"strategy": {"name": "fedrand"}, "train": {"lr": 0.01, "epochs": 6, "batch_size": 4}}
+    return replace(world, recipe=Recipe.model_validate(tables), dataset=Dataset((), {}, {}, tuple(examples[8:])))
+
+
+def test_shadows_are_trained_from_the_known_start_on_auxiliary_data_alone(trainable, examples, monkeypatch):
+    used, whole = [], shadow_clients.train
+
+    def noted(vlm, adapter, features, encoded, *more):
+        used.append({one.id for one in encoded})
+        return whole(vlm, adapter, features, encoded, *more)
+
+    monkeypatch.setattr(shadow_clients, "train", noted)
+    start = trainable.initial().params
+    made, again = (shadows(trainable, start, 3, 4, np.random.default_rng(0)) for _ in range(2))
+    assert all(len(ids) == 4 and ids <= {e.id for e in examples[8:]} for ids in used) and len(used) == 6
+    assert all(map(identical, made, again)) and not identical(made[0], made[1])
+    assert not any(identical(one, start) for one in made)
+    shadows(trainable, start, 1, 99, np.random.default_rng(0))
+    assert len(used[-1]) == 6  # all there are
+
+
+def test_shadows_without_auxiliary_data_are_an_error(world):
+    with pytest.raises(DataError, match=r"audit\.shadows = 0"):
+        shadows(world, world.initial().params, 1, 4, np.random.default_rng(0))
+
+
+def test_examples_learnt_by_heart_stand_out_against_shadows(trainable, examples):
+    start, members = trainable.initial().params, examples[:4]
+    vlm, adapter, features = trainable.vlm, trainable.adapter, trainable.features
+    settings = replace(train_settings(trainable.recipe), epochs=20)
+    encoded = trainable.encoded(members)
+    target = train(vlm, adapter, features, encoded, start, frozenset(start), settings, np.random.default_rng(1)).params
+    made = shadows(trainable, start, 3, 4, np.random.default_rng(0))
+    found = shadow_scores(trainable, target, made, examples[:8], examples[8:])
+    assert found.keys() == set(ATTACKS)
+    for scores in found.values():
+        assert list(scores) == [e.id for e in examples[:8]]
+        assert np.mean([scores[e.id] for e in members]) > np.mean([scores[e.id] for e in examples[4:8]])
