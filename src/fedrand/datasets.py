@@ -27,11 +27,13 @@ TEST_SHARE = 0.2  # of a folder's groups, where its table names no test split
 
 @dataclass(frozen=True)
 class Dataset:
-    """pool: dealt out to the clients. splits: evaluation by name. questions: multiple choice by kind."""
+    """pool: dealt out to the clients. splits: evaluation by name. questions: multiple choice by kind. auxiliary: of the
+    same kind and no client's; an adversary may train on it."""
 
     pool: Examples
     splits: Mapping[str, Examples]
     questions: Mapping[str, Examples]
+    auxiliary: Examples = ()
 
 
 def load_dataset(table: DataTable, seed: int, progress: Progress) -> Dataset:
@@ -43,7 +45,7 @@ def load_dataset(table: DataTable, seed: int, progress: Progress) -> Dataset:
 
     splits = {name: cut(examples, name) for name, examples in whole.splits.items()}
     questions = {name: cut(examples, name) for name, examples in whole.questions.items()}
-    return Dataset(cut(whole.pool, "pool"), splits, questions)
+    return Dataset(cut(whole.pool, "pool"), splits, questions, cut(whole.auxiliary, "auxiliary"))
 
 
 def some(examples: Examples, count: int, rng: np.random.Generator) -> Examples:
@@ -102,20 +104,21 @@ def _prompted(dataset: Dataset, table: DataTable) -> Dataset:
         return tuple(replace(e, prompt=table.prompt) if asking == bool(e.question) else e for e in examples)
 
     splits = {name: put(examples) for name, examples in dataset.splits.items()}
-    return Dataset(put(dataset.pool), splits, {name: put(asked) for name, asked in dataset.questions.items()})
+    questions = {name: put(asked) for name, asked in dataset.questions.items()}
+    return Dataset(put(dataset.pool), splits, questions, put(dataset.auxiliary))
 
 
 def _emoji(table: DataTable, seed: int, progress: Progress) -> Dataset:
     pack = load_emoji()
     questions = {kind: emoji_qa(pack, kind, "test") for kind in ("kind", "name", "name-hard")}
-    return Dataset(pack["federated"], {"test": pack["test"], "ood": pack["ood"]}, questions)
+    return Dataset(pack["federated"], {"test": pack["test"], "ood": pack["ood"]}, questions, pack["validation"])
 
 
 def _emoji_qa(table: DataTable, seed: int, progress: Progress) -> Dataset:
     """The drawings as questions: the kind among four, in the ScienceQA prompt."""
     pack = load_emoji()
-    asked = {split: emoji_qa(pack, "kind", split) for split in ("federated", "test", "ood")}
-    return Dataset(asked["federated"], {"test": asked["test"], "ood": asked["ood"]}, {"kind": asked["test"]})
+    pool, test, ood, auxiliary = (emoji_qa(pack, "kind", name) for name in ("federated", "test", "ood", "validation"))
+    return Dataset(pool, {"test": test, "ood": ood}, {"kind": test}, auxiliary)
 
 
 def _folder(table: DataTable, seed: int, progress: Progress) -> Dataset:

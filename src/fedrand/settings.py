@@ -138,9 +138,16 @@ class EvaluateTable(Table):
 
 
 class AuditTable(Table):
-    """k: percentages of MaxRenyi-K% and Min-K%. bootstrap: resamples. level: of the confidence intervals."""
+    """attacks: "paper" (one of each, MaxRenyi of order 1/2 for every K and slice) or "all" orders. k: percentages of
+    MaxRenyi-K% and Min-K%. renyi: "vlmia" keeps every probability in [1e-10, 1 - 1e-10], as the reference code does.
+    shadows: models trained per client for LiRA and RMIA. canaries: random records put into clients' data by a coin
+    before training; 100 bound an epsilon usefully. bootstrap: resamples. level: of the confidence intervals."""
 
-    k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10)
+    attacks: Literal["paper", "all"] = "paper"
+    k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10, 100)
+    renyi: Literal["exact", "vlmia"] = "exact"
+    shadows: Annotated[int, Field(ge=0)] = 2
+    canaries: Annotated[int, Field(ge=0)] = 0
     bootstrap: Count = 1000
     level: Level = 0.95
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedrand.data.canaries import planted
 from fedrand.data.example import Example
 from fedrand.datasets import Dataset, fingerprint, load_dataset
 from fedrand.dealing import ClientData, deal, pooled
@@ -96,6 +97,8 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
     torch.set_num_threads(recipe.train.threads)
     dataset = load_dataset(recipe.data, recipe.seed, progress)
     clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.method()
+    if count := recipe.audit.canaries:
+        clients = planted(clients, dataset.pool, count, recipe.seed, recipe.data.prompt or "coco")
     model = recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
     if vlm.path.slow:

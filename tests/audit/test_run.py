@@ -86,7 +86,9 @@ def play(world: World, path: Path, release: Release | None = None) -> RunFolder:
 
 
 def rows(found, model, protocol="P1"):
-    return {(row["attack"], row["slice"]): row for row in found["protocols"][protocol]["rows"] if row["model"] == model}
+    """The rows of a model; the drawings' words are in lower case, so one attack never applies."""
+    some = [row for row in found["protocols"][protocol]["rows"] if row["model"] == model]
+    return {(row["attack"], row["slice"]): row for row in some if row["attack"] != "lowercase"}
 
 
 def test_what_was_learnt_by_heart_leaks_and_the_base_model_shows_nothing(world, tmp_path):

@@ -35,7 +35,7 @@ DOORS = {  # outside packages and the files that may import them
     "dp_accounting": {"accountant.py"},
     "scipy": {"audit", "reproduce/cells.py"},
     "datasets": {"data/hub.py"},
-    "PIL": {"data/example.py", "models/probe.py", "models/fast.py", "models/own_forward.py"},
+    "PIL": {"data/canaries.py", "data/example.py", "models/probe.py", "models/fast.py", "models/own_forward.py"},
     "pydantic": {"recipe.py", "settings.py"},
     "pydantic_core": {"recipe.py"},
     "rich": {"progress.py", "report/terminal.py"},
