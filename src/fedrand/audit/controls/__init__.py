@@ -1,6 +1,5 @@
 """Controls: how well members are told from non-members without looking at any model."""
 
 from fedrand.audit.controls.blind import blind_image, blind_text, confounded
-from fedrand.audit.controls.permutation import permuted
 
-__all__ = ["blind_image", "blind_text", "confounded", "permuted"]
+__all__ = ["blind_image", "blind_text", "confounded"]
