@@ -42,6 +42,7 @@ class Silenced:
 
     when: Collection[int]
     calls: list[int] = field(default_factory=list)
+    tells: bool = True
 
     def apply(self, start: Params, trained: Params, rng: np.random.Generator) -> Params:
         self.calls.append(len(self.calls))

@@ -20,6 +20,7 @@ METHODS = {
     "fresh": fedrand(first="fresh"),
     "independent": fedrand(round0="independent"),
     "mostly A": fedrand(rho=0.9),
+    "stratified": fedrand(draw="stratified"),
 }
 
 
@@ -71,6 +72,8 @@ def test_the_ledger_counts_uploads_and_names_each_ones_part(tmp_path):
 
 def test_an_altered_upload_is_no_exact_copy_of_what_the_client_kept(tmp_path):
     class Doubled:
+        tells = True
+
         def apply(self, start, trained, rng):
             return {key: value * 2 for key, value in trained.items()}
 

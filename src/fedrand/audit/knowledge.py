@@ -5,7 +5,7 @@ whenever the client had sent it the time before: with probability 2 rho (1 - rho
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from fedrand.release import AsTrained
 from fedrand.strategy import Sharing, Split, Strategy, Turn
 
 ZERO = "B"  # LoRA's factor that begins at zero, whoever initialises it
+PLACES = 20  # a stratified draw goes by the client's place among those asked
 DRAWS = 400  # of a method's own sharing, to find what it does with each tensor that was or was not sent
 
 State = Literal["exact", "stale", "unknown"]
@@ -123,10 +124,12 @@ class Role(NamedTuple):
 
 
 def roles(sharing: Sharing, keys: Keys, sent: Keys, turn: Turn) -> dict[Key, Role]:
-    """Each tensor's role, given which were sent. The method is public, its draw is not: draws of our own are searched
-    for one in which the tensor was, or was not, shared as seen. A tensor for which there is none has no role."""
+    """Each tensor's role, given which were sent. The method is public, its draw is not: draws of our own, at every place
+    in the server's order, are searched for one in which the tensor was, or was not, shared as seen. A tensor for which
+    there is none has no role."""
     found: dict[Key, Role] = {}
     for number in range(DRAWS):
+        turn = replace(turn, place=number % PLACES, of=PLACES)
         split = sharing.split(keys, turn, stream(0, "method", number))
         found |= {key: _role(key, split) for key in keys - found.keys() if (key in split.shared) == (key in sent)}
         if len(found) == len(keys):
