@@ -1,9 +1,11 @@
 """A run from recipe to results, and going on with one that was stopped."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedrand.accountant import NAME, by_client
 from fedrand.audit.transcript import TranscriptWriter
 from fedrand.ledger import totals
 from fedrand.messages import ServerState
@@ -77,6 +79,17 @@ def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
     progress.say(f"going on with {folder.path} at round {folder.server().round}")
 
 
+def _paid(folder: RunFolder, recipe: Recipe) -> Results:
+    """What noise on uploads guarantees each client, where there is any."""
+    if not recipe.privacy.noise:
+        return {}
+    sent = Counter(row.client for row in folder.ledger() if row.direction == "upload")
+    uploads = {name: sent[name] for name in folder.split()}
+    table = recipe.privacy
+    spent = by_client(table.noise, table.delta, uploads)
+    return {"privacy": {**table.model_dump(), "epsilon": spent, "accountant": NAME, "uploads": uploads}}
+
+
 def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Results) -> Results:
     """The results with what every figure must name: method, seed, rounds, bytes, seconds."""
     whole = len(to_bytes(server.params, {"round": server.round}))
@@ -90,6 +103,7 @@ def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Result
         "seed": recipe.seed,
         "rounds": server.round,
         **found,
+        **_paid(folder, recipe),
         "bytes": totals(folder.ledger(), whole, len(server.params)),
         "seconds": {"train": train, "evaluate": evaluation},
     }

@@ -85,10 +85,10 @@ def play(world: World, path: Path, release: Release | None = None) -> RunFolder:
     return folder
 
 
-def rows(found, model, protocol="P1"):
-    """The rows of a model; the drawings' words are in lower case, so one attack never applies."""
+def rows(found, model, protocol="P1", applies=True):
+    """The rows of a model whose attack has a figure, or those where it has a reason not to."""
     some = [row for row in found["protocols"][protocol]["rows"] if row["model"] == model]
-    return {(row["attack"], row["slice"]): row for row in some if row["attack"] != "lowercase"}
+    return {(row["attack"], row["slice"]): row for row in some if row["applies"] == applies}
 
 
 def test_what_was_learnt_by_heart_leaks_and_the_base_model_shows_nothing(world, tmp_path):
@@ -96,8 +96,8 @@ def test_what_was_learnt_by_heart_leaks_and_the_base_model_shows_nothing(world, 
     found = attacked(made, play(made, tmp_path / "run"))
     assert rows(found, "oracle")["reference", "answer"]["low"] > 0.6
     assert rows(found, "client")["reference", "answer"]["auroc"] > 0.6
-    for row in rows(found, "base").values():
-        assert row["low"] <= 0.5 <= row["high"]
+    nulls = rows(found, "base", "P4").values()
+    assert len(nulls) > 10 and np.mean([row["low"] <= 0.5 <= row["high"] for row in nulls]) >= 0.9
     assert any("membership leaks" in sentence for sentence in found["verdict"])
 
 
@@ -199,8 +199,9 @@ def test_a_client_that_never_took_part_has_no_members(world, tmp_path):
     found = attacked(made, play(made, tmp_path / "run"))
     (asked,) = select_clients(CLIENTS, 1, 0, seed=0)
     assert found["absent"] == sorted(set(CLIENTS) - {asked})
-    for model in ("server", "client", "oracle", "base"):
-        for row in rows(found, model).values():
+    for model, protocol in (("server", "P1"), ("client", "P1"), ("oracle", "P1"), ("base", "P4")):
+        assert rows(found, model, protocol)
+        for row in rows(found, model, protocol).values():
             assert (row["n_members"], list(row["per_client"])) == (SIDE, [asked])
     for row in rows(found, "server", "P0").values():
         assert (row["n_members"], row["n_nonmembers"]) == (SIDE, SHIFTED)
@@ -215,5 +216,7 @@ def test_no_two_clients_are_compared_with_the_same_shifted_example(world, tmp_pa
 
 def test_a_lone_a_of_round_0_has_no_gradient_and_is_no_finding(world, tmp_path):
     made = world({"name": "fedrand", "rho": 1.0}, rounds=1, epochs=1)
-    (row,) = rows(attacked(made, play(made, tmp_path / "run")), "update").values()
-    assert row["applies"] is False and row["reason"]
+    found = attacked(made, play(made, tmp_path / "run"))
+    assert not any("cosine" in attack for attack, _ in rows(found, "update"))
+    silent = rows(found, "update", applies=False)
+    assert silent["gradient cosine", "last upload"]["reason"] == "no client has both members and non-members"

@@ -119,7 +119,7 @@ def test_images_take_as_many_tokens_as_the_processor_says(slow, shapes):
 def test_a_padded_batch_gives_each_prompt_the_model_s_own_next_token(slow, shapes):
     encoded = [slow.encode(one) for one in shapes]
     assert len({len(one) for one in encoded}) > 1
-    scores = token_scores(slow, ImageFeatures(slow), encoded, batch_size=6, image=True)
+    scores = token_scores(slow, ImageFeatures(slow), encoded, batch_size=6, prompt=True)
     for example, one, score in zip(shapes, encoded, scores, strict=True):
         with torch.no_grad():
             own = slow.model(**given(slow, example)).logits[0, -1].log_softmax(-1)
@@ -206,7 +206,7 @@ def test_a_language_model_trains_scores_and_speaks_on_examples_without_images(te
     vlm, adapter, features = equipped(text_model)
     assert not vlm.path.slow and vlm.image_token == -1
     encoded = [vlm.encode(one) for one in blind]
-    (score,) = token_scores(vlm, features, encoded[:1], image=True)
+    (score,) = token_scores(vlm, features, encoded[:1], prompt=True)
     with torch.no_grad():
         logp = vlm.model(torch.from_numpy(encoded[0].input_ids)[None]).logits[0].log_softmax(-1)
     own = logp[:-1].gather(-1, torch.from_numpy(encoded[0].input_ids)[1:, None])[:, 0].numpy()
