@@ -24,14 +24,14 @@ SILENT = Progress()
 Results = dict[str, Any]
 
 
-def run(recipe: Recipe, out: Path, progress: Progress = SILENT) -> Results:
-    """A new run in the folder `out`; returns what results.json holds."""
+def run(recipe: Recipe, out: Path, progress: Progress = SILENT, world: "World | None" = None) -> Results:
+    """A new run in the folder `out`; returns what results.json holds. world: the recipe's, where it is built already."""
     folder = RunFolder.create(out, recipe)
     with folder.locked():
-        return _go_on(folder, progress)
+        return _go_on(folder, progress, world)
 
 
-def resume(path: Path, progress: Progress = SILENT) -> Results:
+def resume(path: Path, progress: Progress = SILENT, world: "World | None" = None) -> Results:
     """Go on where a run was stopped, to the same bits; a finished one is left as it is."""
     folder = RunFolder.open(path)
     with folder.locked():
@@ -40,16 +40,16 @@ def resume(path: Path, progress: Progress = SILENT) -> Results:
         if folder.finished:
             progress.say(f"{path} is finished already; nothing to do")
             return folder.read_json("results.json")
-        return _go_on(folder, progress)
+        return _go_on(folder, progress, world)
 
 
-def _go_on(folder: RunFolder, progress: Progress) -> Results:
+def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Results:
     from fedrand.evaluate import results, server_loss
     from fedrand.export import save_adapter
     from fedrand.world import build
 
     recipe = folder.recipe
-    world = build(recipe, progress)
+    world = world or build(recipe, progress)
     _begin(folder, world, progress)
     progress.say(describe(world.strategy, world.adapter.shapes))
     writer = TranscriptWriter(folder.transcript)

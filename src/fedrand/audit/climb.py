@@ -8,7 +8,7 @@ from fedrand.audit.models import REFERENCE, Models
 from fedrand.audit.rows import sampled
 from fedrand.audit.scoring import Scored, scored
 from fedrand.audit.statistics import auroc, two_level_interval
-from fedrand.params import Params
+from fedrand.params import Params, identical
 
 ByClient = Mapping[str, Params]
 
@@ -19,8 +19,7 @@ def climbed(models: Models) -> list[dict]:
     true = {name: bench.true(name) for name in bench.views}
     lines = [_line(models, "R0", true, models.scores["oracle"], true)] if true else []
     for done, (rung, every) in enumerate((known := _known(bench)).items(), 1):
-        scores = models.scores["client"] if rung == "R1" else _scored(models, every)
-        lines.append(_line(models, rung, every, scores, true))
+        lines.append(_line(models, rung, every, _scored(models, every), true))
         bench.progress.step("ladder", done, len(known), rung)
     return lines
 
@@ -39,8 +38,14 @@ def _known(bench: Bench) -> dict[str, dict[str, Params]]:
 
 
 def _scored(models: Models, every: ByClient) -> dict[str, Scored]:
-    attack = [one for one in models.attacks if (one.name, one.slice) == REFERENCE]
-    return {name: scored(models.bench.world, models.bench.own(name), one, attack) for name, one in every.items()}
+    """Scores of the reference attack; a rung that is R1 to the bit has its scores."""
+    attack, bench = [one for one in models.attacks if (one.name, one.slice) == REFERENCE], models.bench
+    return {
+        name: models.scores["client"][name]
+        if identical(params, models.known[name])
+        else scored(bench.world, bench.own(name), params, attack)
+        for name, params in every.items()
+    }
 
 
 def _line(models: Models, rung: str, every: ByClient, scores: Mapping[str, Scored], true: ByClient) -> dict:

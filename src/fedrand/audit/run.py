@@ -29,15 +29,15 @@ SILENT = Progress()
 Report = dict[str, Any]
 
 
-def audit(run: Path, progress: Progress = SILENT) -> Report:
+def audit(run: Path, progress: Progress = SILENT, world: World | None = None) -> Report:
     """Attack a finished run; returns what audit.json holds. InputError when the run is not finished, or its data or
-    model are no longer what they were."""
+    model are no longer what they were. world: the run's, where it is in memory still."""
     folder = RunFolder.open(run)
     if not folder.finished:
         raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
     from fedrand.world import build
 
-    world = build(folder.recipe, progress)
+    world = world or build(folder.recipe, progress)
     folder.check_world(world.identity(), world.split())
     found = attacked(world, folder, progress)
     folder.write_json("audit.json", found)
