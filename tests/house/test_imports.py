@@ -37,7 +37,7 @@ DOORS = {  # outside packages and the files that may import them
     "rich": {"progress.py", "report/terminal.py"},
     "safetensors": {"tensorfile.py", "adapter_file.py", "models/load.py"},
     "torch": {"models/runtime.py"},
-    "transformers": {"models/load.py"},
+    "transformers": {"models/load.py", "models/openelm.py", "models/openelm_config.py", "models/tinyllava.py"},
 }
 PEFT_NAMES = ("base_model.model", "lora_A", "lora_B")
 AREA_OF = {name: area for area, names in AREAS.items() for name in names.split()}

@@ -12,6 +12,7 @@ from transformers.utils import logging as transformers_logging
 from fedrand.models.errors import ModelError
 from fedrand.models.probe import SUPPORTED, check_path, image_tokens
 from fedrand.models.runtime import torch
+from fedrand.models.tinyllava import register
 from fedrand.models.vlm import VisionLanguageModel
 
 SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
@@ -25,6 +26,7 @@ _FOREIGN = (
     AttributeError,
     RuntimeError,
 )  # other families' processors
+register()
 
 
 def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
@@ -33,7 +35,7 @@ def load_model(name: str, *, revision: str = "", dtype: str = "float32", device:
     name: "tiny", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
     """
     place = _place(name)
-    options: dict[str, Any] = {"revision": revision} if revision else {}
+    options: dict[str, Any] = {"trust_remote_code": False} | ({"revision": revision} if revision else {})
     if dtype not in DTYPES:
         raise ModelError(f"unknown dtype '{dtype}'; choose from {', '.join(DTYPES)}")
     where = _device(device)
