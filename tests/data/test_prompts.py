@@ -54,7 +54,9 @@ def test_the_question_prompt_as_printed_has_no_question():
 
 def test_the_prompt_that_the_paper_s_model_was_tuned_on():
     text = render(replace(QUESTION, prompt="tinyllava"))
-    assert text.startswith("A chat between a curious user and an artificial intelligence assistant. The assistant gives")
+    assert text.startswith(
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives"
+    )
     assert text.endswith("to the user's questions. USER: <image>\nWhat is it? ASSISTANT:")
 
 

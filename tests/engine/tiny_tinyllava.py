@@ -126,4 +126,5 @@ def tokenizer() -> LlamaTokenizer:
     bpe.train_from_iterator([TEXT] * 4, trainer)
     learnt = json.loads(bpe.to_str())["model"]
     assert len(learnt["vocab"]) == VOCABULARY
-    return LlamaTokenizer(vocab=learnt["vocab"], merges=[tuple(pair) for pair in learnt["merges"]])
+    merges = [tuple(pair) for pair in learnt["merges"]]
+    return LlamaTokenizer(vocab=learnt["vocab"], merges=merges, pad_token="<unk>")
