@@ -1,13 +1,17 @@
 """Everything that can be checked before a run: data, model, labels, what travels, time and memory."""
 
+import os
 import resource
 import time
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+from fedrand.cost import Forecast, forecast, measured_rate
 from fedrand.errors import InputError
 from fedrand.models import load_model
+from fedrand.models.runtime import torch
 from fedrand.plan import describe
 from fedrand.progress import Progress
 from fedrand.randomness import stream
@@ -19,7 +23,12 @@ STEPS = 4
 
 
 def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
-    """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do."""
+    """Foretell the costs, build the recipe's world and try a few training steps; InputError says what is wrong and what
+    to do. Without weights, or with more than this machine can hold, the foretold costs are all."""
+    foretold = _foretold(recipe, progress)
+    if foretold and (reason := _no_trial(recipe, foretold)):
+        progress.say(f"no training step is tried: {reason}")
+        return {"forecast": asdict(foretold)}
     world = _checked(recipe, progress)
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
@@ -35,12 +44,38 @@ def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     disk = _disk_bytes(world)
     progress.say(f"disk: about {disk / 2**20:.0f} MiB in the run's folder")
     return {
+        "forecast": asdict(foretold) if foretold else None,
         "clients": classes,
         "seconds_per_step": seconds,
         "training_seconds": whole,
         "peak_gib": peak,
         "disk_bytes": disk,
     }
+
+
+def _foretold(recipe: Recipe, progress: Progress) -> Forecast | None:
+    """What the recipe's configuration alone tells; what is wrong with it is told again, with more, by those who need it."""
+    torch.set_num_threads(recipe.train.threads)
+    try:
+        found = forecast(recipe, progress)
+    except InputError as error:
+        progress.say(f"no forecast: {error}")
+        return None
+    rate = measured_rate()
+    progress.say(
+        f"{found}; about {found.seconds(rate):,.0f} s at the {rate / 1e9:.0f} GFLOP/s of a matrix product here"
+    )
+    return found
+
+
+def _no_trial(recipe: Recipe, foretold: Forecast) -> str:
+    folder = Path(recipe.model.name).expanduser()
+    if folder.is_dir() and not [*folder.glob("*.safetensors"), *folder.glob("*.bin")]:
+        return f"{folder} holds no weights"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if recipe.model.device == "cpu" and foretold.memory > memory:
+        return f"this machine has {memory / 2**30:.1f} GiB of memory, too little"
+    return ""
 
 
 def _checked(recipe: Recipe, progress: Progress) -> World:

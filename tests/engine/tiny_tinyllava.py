@@ -51,7 +51,7 @@ def config(connector: str) -> dict:
             "ffn_multipliers": [0.5, 2.25, 4.0],
             "ffn_with_glu": True,
             "head_dim": HEAD,
-            "max_context_length": 96,
+            "max_context_length": 512,
             "model_dim": WIDTH,
             "model_type": "openelm",
             "normalization_layer_name": "rms_norm",
