@@ -41,7 +41,7 @@ def foretold(options: argparse.Namespace) -> dict[str, float]:
         vlm = _model()
     adapter = bare_adapter(vlm, 8)
     step = step_cost(vlm, adapter, _batch(options))
-    memory = (step.peak + COPIES * adapter.flat.nbytes) / 2**20
+    memory = (step.resident + COPIES * adapter.flat.nbytes) / 2**20
     return {"flops": step.flops, "memory": memory, "counting": time.process_time() - begun}
 
 

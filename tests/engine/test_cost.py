@@ -76,6 +76,8 @@ def test_an_outline_counts_what_the_real_model_does(family, tmp_path, examples):
     adapter.train_only(adapter.keys)
     there, here = step_cost(real, adapter, batch), step_cost(bare, bare_adapter(bare, 8), batch)
     assert here.flops == there.flops
+    assert here.held == there.held >= 4 * sum(value.numel() for value in real.model.parameters())
+    assert here.resident == int(here.peak + 0.25 * (here.peak - here.held))
     assert here.peak == pytest.approx(there.peak, rel=SPARE[family])
     assert image_cost(bare, examples[0].image).flops == image_cost(real, examples[0].image).flops
 
