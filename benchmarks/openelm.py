@@ -76,12 +76,15 @@ SIDES = {"foretold": foretold, "measured": measured}
 
 def _model() -> Any:
     from fedrand.models import VisionLanguageModel
+    from fedrand.models.encoding import OneLength
+    from fedrand.models.fast import Fast
     from fedrand.models.tinyllava import TinyLlavaConfig, TinyLlavaForConditionalGeneration
 
     tokenizer = SimpleNamespace(pad_token_id=2, eos_token_id=2)
     processor = SimpleNamespace(tokenizer=tokenizer, image_token="<unk>")
     model = TinyLlavaForConditionalGeneration(TinyLlavaConfig())
-    return VisionLanguageModel(model, processor, "OpenELM-450M", IMAGE_TOKENS)
+    path = Fast(model, processor, OneLength("<unk>", 0, IMAGE_TOKENS))
+    return VisionLanguageModel(model, processor, "OpenELM-450M", path)
 
 
 def _batch(options: argparse.Namespace) -> list[Any]:

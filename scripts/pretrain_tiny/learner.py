@@ -100,7 +100,7 @@ class Learner:
         embeds = embeds.masked_fill(hidden_from_input.unsqueeze(-1), 0.0)
         if seen := [drawing for text, drawing in drawn if text.image is not None]:
             tokens = self.projector(self._view(seen)).flatten(0, 1)
-            embeds = embeds.masked_scatter((ids == self.encoder.image_token).unsqueeze(-1), tokens)
+            embeds = embeds.masked_scatter((ids == self.encoder.layout.image_token).unsqueeze(-1), tokens)
         hidden = self.llama(inputs_embeds=embeds, use_cache=False).last_hidden_state
         answer = labels[:, 1:] != -100
         return self.model.lm_head(hidden[:, :-1][answer]), labels[:, 1:][answer]

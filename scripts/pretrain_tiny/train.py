@@ -28,8 +28,8 @@ from tower import verified_tower
 from transformers import EfficientNetModel, FastVlmForConditionalGeneration, LlavaProcessor, set_seed
 
 from fedrand.data import EmojiPack, Example, load_emoji
-from fedrand.models.encoding import Encoder
-from fedrand.models.vlm import VisionLanguageModel
+from fedrand.models.encoding import Encoder, OneLength
+from fedrand.models.probe import choose_path
 from fedrand.randomness import stream
 
 FOLDER = Path(__file__).parents[2] / "src" / "fedrand" / "assets" / "tiny-vlm"
@@ -69,7 +69,7 @@ def pretrain(
     examples = [pack["base"][i] for i in chosen]
     image, end = SPECIAL.index("<image>"), SPECIAL.index("</s>")
     limit = model.config.text_config.max_position_embeddings
-    encoder = Encoder(processor.tokenizer, "<image>", image, IMAGE_TOKENS, end, limit)
+    encoder = Encoder(processor.tokenizer, OneLength("<image>", image, IMAGE_TOKENS), end, limit)
     learner = Learner(model, encoder, features[chosen], settings, seed)
     losses, started = [], time.monotonic()
     for loss in learner.run(Teacher(pack, examples, mixture, random.Random(seed)), examples):
@@ -116,7 +116,7 @@ def main() -> None:
             model, processor, args.out, card(pack, settings, mixture, args.seed, VIEWS, loss, model.num_parameters())
         )
     dev = replace(pack, splits={**pack.splits, "dev": tuple(example for example in base if example.group in held)})
-    print(report(VisionLanguageModel(model, processor, "dev", IMAGE_TOKENS), dev, "dev"))
+    print(report(choose_path(model, processor, "dev"), dev, "dev"))
 
 
 if __name__ == "__main__":

@@ -4,11 +4,25 @@ from importlib import import_module
 from typing import Any
 
 from fedrand.params import Key, Keys, Params
-from fedrand.strategies import STRATEGIES, fedavg, fedrand
+from fedrand.strategies import STRATEGIES, centralised, fedavg, fedpara, fedper, fedrand, local
 from fedrand.strategy import Split, Strategy
 
 __version__ = "0.1.0"
-__all__ = ["STRATEGIES", "Key", "Keys", "Params", "Split", "Strategy", "fedavg", "fedrand", "simulate"]
+__all__ = [
+    "STRATEGIES",
+    "Key",
+    "Keys",
+    "Params",
+    "Split",
+    "Strategy",
+    "centralised",
+    "fedavg",
+    "fedpara",
+    "fedper",
+    "fedrand",
+    "local",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> Any:

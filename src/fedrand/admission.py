@@ -28,9 +28,9 @@ def admit(
     _check_sender(upload, server, selected, taken)
     _check_count(upload)
     for key in sorted(upload.params):
-        if reason := _tensor_fault(key, upload.params, server.params):
+        if reason := tensor_fault(key, upload.params, server.params):
             raise Refused(upload.client, reason, key)
-    if reason := strategy.sharing.fault(frozenset(server.params), frozenset(upload.params)):
+    if reason := strategy.sharing.fault(frozenset(server.params), frozenset(upload.params), server.round):
         raise Refused(upload.client, reason)
     return upload
 
@@ -50,7 +50,8 @@ def _check_count(upload: Upload) -> None:
         raise Refused(upload.client, f"num_examples is {count!r}, must be a whole number above 0")
 
 
-def _tensor_fault(key: Key, sent: Params, known: Params) -> str | None:
+def tensor_fault(key: Key, sent: Params, known: Params) -> str | None:
+    """Why one tensor of an upload cannot be averaged with the server's; None when it can."""
     if key not in known:
         return "unknown; the server holds no such tensor"
     value, expected = sent[key], known[key]

@@ -23,16 +23,17 @@ PAPER = TrainSettings()
 
 @dataclass(frozen=True)
 class TrainedAdapter:
-    """LoRA factors of one model."""
+    """The factors that a server holds for one model: LoRA, or all four of a Hadamard adapter (PEFT's LoHa)."""
 
     params: Params
     rank: int
     scale: float
     base_model: str
+    kind: str = "lora"
 
     def save(self, folder: str | Path) -> None:
         """PEFT's two files; peft.PeftModel.from_pretrained loads them on the base model."""
-        save_peft(Path(folder), self.params, self.rank, self.scale, self.base_model)
+        save_peft(Path(folder), self.params, self.rank, self.scale, self.base_model, kind=self.kind)
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,17 @@ def simulate(
     train: TrainSettings = PAPER,
     progress: Progress = SILENT,
 ) -> Simulation:
-    """Train one LoRA adapter over several clients' examples; the model is left as it was.
+    """Train one adapter, of the kind that the strategy is made for, over several clients' examples; the model is left as
+    it was.
 
     model: a loaded one, "tiny", a folder or a hub id. The same arguments give the same bits on CPU.
     """
     vlm = load_model(model) if isinstance(model, str) else model
     features = ImageFeatures(vlm)
-    adapter = Adapter.attach(vlm, rank=rank, scale=scale)
+    adapter = Adapter.attach(vlm, rank=rank, scale=scale, kind=strategy.adapter or "lora")
+    if strategy.pooled:
+        clients = {"all": [example for examples in clients.values() for example in examples]}
+        clients_per_round = 1
     try:
         learners = {
             name: LocalLearner(vlm, adapter, features, [vlm.encode(example) for example in examples], train)
@@ -72,7 +77,7 @@ def simulate(
         }
         features.prepare([example.image for examples in clients.values() for example in examples], progress)
         federation = Federation(strategy, learners, clients_per_round, seed)
-        server, shelf, lines = initial_server(next(iter(learners.values())), seed), Memory(), []
+        server, shelf, lines = initial_server(next(iter(learners.values())), seed, strategy), Memory(), []
         for done in federation.rounds(server, shelf, rounds):
             server = done.after
             lines.append(metrics(done, rows(done)))
@@ -80,4 +85,4 @@ def simulate(
     finally:
         adapter.detach()
     states = {name: states[-1] for name, states in shelf.states.items()}
-    return Simulation(TrainedAdapter(server.params, rank, scale, vlm.name), tuple(lines), states)
+    return Simulation(TrainedAdapter(server.params, rank, scale, vlm.name, adapter.kind), tuple(lines), states)

@@ -1,7 +1,7 @@
-"""Encoded examples side by side: embeddings padded on the right, and where the logits of their answers come from."""
+"""Encoded examples side by side: padded on the right, and where the logits of their answers come from."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from fedrand.models.vlm import VisionLanguageModel
 
 
 class Batch(NamedTuple):
-    """embeds [B, T, H]; `places` [N] index the B * T positions whose next token is an answer token, in the order of the
-    examples; `targets` [N] are those tokens; `counts` [B] says how many each example has."""
+    """inputs: what the model's path takes of B texts of T tokens; `places` [N] index the B * T positions whose next token
+    is an answer token, in the order of the examples; `targets` [N] are those tokens; `counts` [B] says how many each
+    example has."""
 
-    embeds: torch.Tensor
+    inputs: Any
     places: torch.Tensor
     targets: torch.Tensor
     counts: tuple[int, ...]
@@ -29,9 +30,9 @@ def collate(vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence
         row[: len(one)] = one.input_ids
     places = [np.arange(i * width + e.answer_start - 1, i * width + len(e) - 1) for i, e in enumerate(encoded)]
     targets = [one.input_ids[one.answer_start :] for one in encoded]
-    images = features([one.image for one in encoded if one.image is not None])
+    seen = features([one.image for one in encoded if one.image is not None])
     return Batch(
-        vlm.embed(torch.from_numpy(ids).to(vlm.device), images),
+        vlm.path.inputs(torch.from_numpy(ids).to(vlm.device), encoded, seen),
         torch.from_numpy(np.concatenate(places)).to(vlm.device),
         torch.from_numpy(np.concatenate(targets)).to(vlm.device),
         tuple(len(target) for target in targets),
@@ -40,7 +41,7 @@ def collate(vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence
 
 def answer_hidden(vlm: VisionLanguageModel, batch: Batch) -> torch.Tensor:
     """Hidden states [N, H] at the answers' positions: the only ones the head is run on."""
-    hidden = vlm.decode(batch.embeds)
+    hidden = vlm.path.decode(batch.inputs)
     return hidden.view(-1, hidden.shape[-1]).index_select(0, batch.places)
 
 

@@ -59,7 +59,7 @@ def _batch_likelihoods(
     answers: Sequence[Sequence[Encoded]],
 ) -> list[Values]:
     """Prompts of one length, and for each its choices encoded whole: [choices] per prompt."""
-    hidden, cache = vlm.decode_on(collate(vlm, features, prompts).embeds)
+    hidden, state = vlm.path.decode_on(collate(vlm, features, prompts).inputs)
     owner = torch.tensor([i for i, choices in enumerate(answers) for _ in choices], device=vlm.device)
     texts = [one.input_ids[one.answer_start :] for choices in answers for one in choices]
     width = max(map(len, texts))
@@ -67,8 +67,7 @@ def _batch_likelihoods(
     for row, text in zip(tokens, texts, strict=True):
         row[: len(text)] = torch.from_numpy(text)
     tokens = tokens.to(vlm.device)
-    cache.batch_select_indices(owner)
-    after, _ = vlm.decode_on(vlm.embed(tokens[:, :-1], []), cache)
+    after, _ = vlm.path.decode_on(vlm.path.more(tokens[:, :-1]), vlm.path.select(state, owner))
     states = torch.cat([hidden[owner, -1:], after], 1)  # the state before each token of the answer
     real = torch.arange(width, device=vlm.device) < torch.tensor([[len(text)] for text in texts], device=vlm.device)
     logp = torch.log_softmax(vlm.head(states[real]), -1).gather(-1, tokens[real][:, None])[:, 0].double()

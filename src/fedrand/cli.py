@@ -6,6 +6,7 @@
 import argparse
 import errno
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -50,7 +51,7 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
     """The error in one line; where a run can go on, with the command that does it."""
     run = getattr(args, "out", None) or getattr(args, "run", None)
     begun = status != 2 and run is not None and run.exists()
-    remedy = f"; go on with: fedrand {args.again.format(run)}" if begun and args.again else ""
+    remedy = f"; go on with: fedrand {args.again.format(args, run)}" if begun and args.again else ""
     if isinstance(error, KeyboardInterrupt):
         return f"interrupted{remedy}"
     if isinstance(error, OSError):
@@ -108,7 +109,7 @@ def _compare(args: argparse.Namespace, progress: Progress) -> Any:
         show(comparison_table(found))
         for warning in found.warnings:
             print(f"note: {warning}")
-    return {"columns": found.columns, "rows": found.rows, "warnings": found.warnings}
+    return {"columns": found.names, "rows": found.rows, "warnings": found.warnings, "unpaired": found.unpaired}
 
 
 def _report(args: argparse.Namespace, progress: Progress) -> Any:
@@ -123,7 +124,7 @@ def _doctor(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.doctor import examine
     from fedrand.recipe import load_recipe
 
-    return examine(load_recipe(args.recipe, args.set), progress)
+    return examine(load_recipe(args.recipe, args.set), progress, args.out)
 
 
 def _export(args: argparse.Namespace, progress: Progress) -> Any:
@@ -135,6 +136,16 @@ def _export(args: argparse.Namespace, progress: Progress) -> Any:
     return {"written": str(target)}
 
 
+def _reproduce(args: argparse.Namespace, progress: Progress) -> Any:
+    from fedrand.reproduce.run import reproduce
+
+    found = reproduce(args.name, args.scale, args.seeds, args.out, args.set, args.workers, progress)
+    if not (args.quiet or args.json):
+        print((args.out / f"{args.name}.md").read_text(encoding="utf-8"))
+        print(f"written: {args.out}/{args.name}.md, .csv, .json, .svg, .png; runs: {args.out}/runs")
+    return found
+
+
 def _demo(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.demo import demo, tell
 
@@ -142,6 +153,12 @@ def _demo(args: argparse.Namespace, progress: Progress) -> Any:
     if not (args.quiet or args.json):
         tell(found, args.out)
     return found
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 or more")
+    return int(text)
 
 
 class _OneLine(argparse.ArgumentParser):
@@ -163,20 +180,20 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(command=function, again=again)
         return made
 
-    demo = command("demo", _demo, "FedRand beside FedAvg: train, measure, audit, report; offline", "demo --out {}")
+    demo = command("demo", _demo, "FedRand beside FedAvg: train, measure, audit, report; offline", "demo --out {1}")
     demo.add_argument("--out", type=Path, default=Path("runs/demo"), help="folder of the two runs (runs/demo)")
     for name, function, text in (
         ("run", _run, "one federated run"),
         ("doctor", _doctor, "check a recipe before it is run: data, model, labels, memory, time"),
     ):
-        made = command(name, function, text, "resume {}" if name == "run" else "")
+        made = command(name, function, text, "resume {1}" if name == "run" else "")
         made.add_argument("recipe", metavar="RECIPE", help="a file, or the name of a shipped recipe such as emoji")
         made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as strategy.rho=0.7")
-        if name == "run":
-            made.add_argument("--out", type=Path, help="the run's new folder (runs/NAME)")
+        out = "the run's new folder (runs/NAME)" if name == "run" else "folder for clients.svg, who holds what"
+        made.add_argument("--out", type=Path, help=out)
     for name, function, text, again in (
-        ("resume", _resume, "go on with a run that was stopped", "resume {}"),
-        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {}"),
+        ("resume", _resume, "go on with a run that was stopped", "resume {1}"),
+        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}"),
         ("report", _report, "one HTML page about a run", "report {}"),
         ("export", _export, "a run's adapter, or its merged model", ""),
     ):
@@ -186,6 +203,22 @@ def _parser() -> argparse.ArgumentParser:
             target = made.add_mutually_exclusive_group(required=True)
             target.add_argument("--adapter", type=Path, metavar="OUT", help="PEFT's two files")
             target.add_argument("--merge", type=Path, metavar="OUT", help="a folder that plain transformers loads")
+    made = command(
+        "reproduce",
+        _reproduce,
+        "a table or figure of the paper, beside its numbers",
+        "reproduce {0.name} --scale {0.scale} --seeds {0.seeds} --out {1}",
+    )
+    made.add_argument("name", metavar="NAME", help="table1 ... table4, fig2, fig3, fig4")
+    made.add_argument(
+        "--scale", choices=("demo", "paper"), default="demo", help="the data and model that ship, or the paper's"
+    )
+    made.add_argument("--seeds", type=_count, default=3, metavar="N", help="seeds 0 to N - 1 (3)")
+    made.add_argument("--out", type=Path, default=Path("runs/reproduce"), help="folder of the results and runs")
+    made.add_argument(
+        "--workers", type=_count, default=os.cpu_count() or 1, metavar="N", help="runs at once (all cores)"
+    )
+    made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every run")
     compare = command("compare", _compare, "utility against leakage against bytes, over several runs")
     compare.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     compare.add_argument("--out", type=Path, help="folder for the plot and the table")

@@ -1,27 +1,28 @@
 """What a recipe will cost, from its configuration alone: operations, bytes that travel, memory, time. No weight is read."""
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from fedrand.counting import Count
 from fedrand.data.example import ImageSource
-from fedrand.datasets import load_dataset
-from fedrand.dealing import deal
+from fedrand.datasets import Dataset
+from fedrand.dealing import ClientData
 from fedrand.errors import InputError
+from fedrand.federation import select_clients
 from fedrand.lora import Adapter
 from fedrand.models import Encoded, VisionLanguageModel
-from fedrand.models.features import BATCH
+from fedrand.models.fast import BATCH
 from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
-from fedrand.plan import plan
-from fedrand.progress import Progress
+from fedrand.plan import DRAWS, Shapes, amount
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.strategy import Strategy, Turn
 
-SILENT = Progress()
 COPIES = 4  # of the adapter beside itself and its gradient: AdamW's two moments, its temporary, the start of the round
 
 
@@ -52,7 +53,7 @@ class Forecast:
     parameters: int
     adapter: int
     step: int
-    steps: float
+    steps: int
     features: int
     traffic: float
     memory: int
@@ -69,55 +70,72 @@ class Forecast:
         )
 
 
-def forecast(recipe: Recipe, progress: Progress = SILENT) -> Forecast:
-    """Count a recipe's run. InputError when its data or its model's configuration cannot be had, or counted."""
+def forecast(recipe: Recipe, dataset: Dataset, clients: Mapping[str, ClientData]) -> Forecast:
+    """Count a recipe's run on this data. InputError when its model's configuration cannot be had, or counted."""
     model, train = recipe.model, recipe.train
-    dataset = load_dataset(recipe.data, recipe.seed, progress)
-    clients = deal(dataset.pool, recipe.data, recipe.seed)
     vlm = outline(model.name, revision=model.revision, dtype=model.dtype)
     encoded = [vlm.encode(example) for data in clients.values() for example in data.members]
     some = stream(recipe.seed, "forecast").permutation(len(encoded))[: train.batch_size]
     longest = sorted(encoded, key=len)[-train.batch_size :]
-    everything = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
-    shown = {example.image.key: example.image for example in everything if example.image is not None}
+    shown = {example.image.key: example.image for example in dataset.shown if example.image is not None}
     try:
-        adapter = bare_adapter(vlm, recipe.adapter.rank)
+        adapter = bare_adapter(vlm, recipe.adapter.rank, recipe.adapter.kind)
         typical, costliest = (step_cost(vlm, adapter, batch) for batch in ([encoded[i] for i in some], longest))
         image = image_cost(vlm, next(iter(shown.values()))) if shown else Counted(0, 0, 0)
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise InputError(f"cannot count the costs of model '{model.name}' without its weights ({error})") from error
-    kept = len(shown) * vlm.image_tokens * vlm.model.config.get_text_config().hidden_size * vlm.dtype.itemsize
+    kept = (
+        len(shown) * vlm.path.layout.image_tokens * vlm.model.config.get_text_config().hidden_size * vlm.dtype.itemsize
+    )
     return Forecast(
         parameters=sum(value.numel() for value in vlm.model.parameters()),
         adapter=adapter.flat.numel(),
         step=typical.flops,
-        steps=steps(recipe, [len(data.members) for data in clients.values()]),
+        steps=steps(recipe, {name: len(data.members) for name, data in clients.items()}),
         features=image.flops * len(shown),
-        traffic=traffic(recipe, adapter),
+        traffic=traffic(recipe, adapter.shapes, list(clients)),
         memory=max(costliest.resident, image.resident) + COPIES * adapter.flat.nbytes + kept,
     )
 
 
-def steps(recipe: Recipe, members: Sequence[int]) -> float:
-    """Training steps of the whole run, expected over which clients are drawn."""
+def steps(recipe: Recipe, members: Mapping[str, int]) -> int:
+    """Training steps of the whole run, by the clients that the server will draw."""
     train = recipe.train
-    each = [-(-count // train.batch_size) * train.epochs for count in members]
-    mean = sum(min(one, train.max_steps or one) for one in each) / len(each)
-    return mean * train.clients_per_round * train.rounds
+    each = {name: -(-count // train.batch_size) * train.epochs for name, count in members.items()}
+    some = {name: min(one, train.max_steps or one) for name, one in each.items()}
+    return sum(some[name] for names in drawn(recipe, list(members)) for name in names)
 
 
-def traffic(recipe: Recipe, adapter: Adapter) -> float:
-    """Bytes of tensors, down and up, expected over the clients' draws."""
-    strategy, train = recipe.strategy.build(), recipe.train
-    up = sum(line.share * line.amount.bytes for line in plan(strategy, adapter.shapes) if line.what == "travels")
-    down = 4 * adapter.flat.numel() if strategy.download == "both" else up
-    return (up + down) * train.clients_per_round * train.rounds
+def drawn(recipe: Recipe, clients: Sequence[str]) -> list[tuple[str, ...]]:
+    """The clients that the server will ask, round by round."""
+    return [select_clients(clients, recipe.clients_per_round, r, recipe.seed) for r in range(recipe.train.rounds)]
 
 
-def bare_adapter(vlm: VisionLanguageModel, rank: int) -> Adapter:
+def traffic(recipe: Recipe, shapes: Shapes, clients: Sequence[str]) -> float:
+    """Bytes of tensors, down and up, expected over the clients' own draws."""
+    strategy, last = recipe.method(), dict[str, int]()
+    turns: Counter[Turn] = Counter()
+    for round, names in enumerate(drawn(recipe, clients)):
+        # Only whether a round is the first matters to a strategy, so turns alike are counted once.
+        turns.update(Turn(min(round, 2), name not in last, last.get(name)) for name in names)
+        last |= dict.fromkeys(names, min(round, 1))
+    asked = recipe.clients_per_round
+    return sum(count * _turn_bytes(strategy, shapes, turn, asked) for turn, count in turns.items())
+
+
+def _turn_bytes(strategy: Strategy, shapes: Shapes, turn: Turn, asked: int) -> float:
+    """What one client's turn sends both ways, the mean of many draws in each place among those asked."""
+    keys, rng, turns = frozenset(shapes), stream(0, "traffic"), asked * -(-DRAWS // asked)
+    splits = [strategy.sharing.split(keys, replace(turn, place=n % asked, of=asked), rng) for n in range(turns)]
+    down = [strategy.held(keys) if strategy.download == "both" else split.needed for split in splits]
+    sent = Counter(keys for way in (down, [split.shared for split in splits]) for keys in way)
+    return sum(count * amount(keys, shapes).bytes for keys, count in sent.items()) / turns
+
+
+def bare_adapter(vlm: VisionLanguageModel, rank: int, kind: str = "lora") -> Adapter:
     """An adapter on an outline."""
     with _mode(vlm):
-        adapter = Adapter.attach(vlm, rank=rank)
+        adapter = Adapter.attach(vlm, rank=rank, kind=kind)
         adapter.train_only(adapter.keys)
         return adapter
 
@@ -127,8 +145,8 @@ def step_cost(vlm: VisionLanguageModel, adapter: Adapter, batch: Sequence[Encode
     width, labels = max(map(len, batch)), sum(len(one) - one.answer_start for one in batch)
     with _mode(vlm), Count([*vlm.model.state_dict().values(), adapter.flat, adapter.grad]) as count:
         held = count.now
-        embeds = vlm.embed(torch.zeros(len(batch), width, dtype=torch.long), [])
-        hidden = vlm.decode(embeds).flatten(0, 1).index_select(0, torch.zeros(labels, dtype=torch.long))
+        embeds = vlm.path.more(torch.zeros(len(batch), width, dtype=torch.long))
+        hidden = vlm.path.decode(embeds).flatten(0, 1).index_select(0, torch.zeros(labels, dtype=torch.long))
         targets = torch.zeros(labels, dtype=torch.long)
         torch.nn.functional.cross_entropy(vlm.head(hidden), targets).backward()
     return Counted(count.flops, held, count.peak)
@@ -139,7 +157,7 @@ def image_cost(vlm: VisionLanguageModel, image: ImageSource) -> Counted:
     shape = vlm.processor.image_processor(images=[image.load()], return_tensors="pt")["pixel_values"].shape
     with _mode(vlm), Count(vlm.model.state_dict().values()) as count:
         held = count.now
-        vlm.project(torch.zeros(BATCH, *shape[1:], dtype=vlm.dtype))
+        vlm.path.project(torch.zeros(BATCH, *shape[1:], dtype=vlm.dtype))
     return Counted(count.flops // BATCH, held, count.peak)
 
 

@@ -1,7 +1,6 @@
 """What each client holds: the pool dealt out by a rule, and a coin per group for what is never trained on."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from fedrand.data.example import DataError, Example
 from fedrand.data.holdout import hold_out
-from fedrand.data.partition import Partition, by_client, dirichlet, iid
+from fedrand.data.partition import Partition, by_client, by_label, dirichlet, iid
 from fedrand.randomness import stream
 from fedrand.settings import DataTable
 
@@ -40,9 +39,15 @@ def _dirichlet(pool: Examples, table: DataTable, rng: np.random.Generator) -> Pa
     return dirichlet(labels, table.clients, table.alpha, rng, groups=groups, min_size=table.min_size)
 
 
+def _by_label(pool: Examples, table: DataTable, rng: np.random.Generator) -> Partition:
+    labels, groups = [e.label for e in pool], [e.unit for e in pool]
+    return by_label(labels, table.clients, rng, groups=groups, min_size=table.min_size)
+
+
 PARTITIONS: Mapping[str, Callable[[Examples, DataTable, np.random.Generator], Partition]] = {
     "dirichlet": _dirichlet,
     "iid": lambda pool, table, rng: iid([e.unit for e in pool], table.clients, rng),
+    "label": _by_label,
     "client": lambda pool, table, rng: by_client([e.client for e in pool]),
 }
 
@@ -67,11 +72,7 @@ def _halved(name: str, examples: Examples, holdout: bool, seed: int) -> ClientDa
         raise DataError(f"client '{name}': {error}") from error
 
 
-def classes_by_client(clients: Mapping[str, ClientData]) -> list[list[str]]:
-    """Clients by classes: a heading row, then a row per client with members, held-out and counts per label."""
-    labels = sorted({example.label for data in clients.values() for some in data for example in some})
-    rows = [["client", "members", "held-out", *(label or "(no label)" for label in labels)]]
-    for name, data in clients.items():
-        count = Counter(example.label for some in data for example in some)
-        rows.append([name, str(len(data.members)), str(len(data.held_out)), *(str(count[label]) for label in labels)])
-    return rows
+def pooled(clients: Mapping[str, ClientData]) -> dict[str, ClientData]:
+    """One client with everyone's members and everyone's held-out examples."""
+    parts = zip(*clients.values(), strict=True)
+    return {"all": ClientData(*(tuple(example for some in part for example in some) for part in parts))}

@@ -4,11 +4,15 @@ import os
 import resource
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from fedrand.cost import Forecast, forecast, measured_rate
+from fedrand.datasets import Dataset, load_dataset
+from fedrand.dealing import ClientData
 from fedrand.errors import InputError
 from fedrand.models import load_model
 from fedrand.models.runtime import torch
@@ -16,28 +20,42 @@ from fedrand.plan import describe
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.report.dealt import dealt
+from fedrand.report.theme import style
+from fedrand.tensorfile import write_atomic
 from fedrand.train import LocalLearner
-from fedrand.world import World, build, train_settings
+from fedrand.world import World, build, holdings, train_settings
 
 STEPS = 4
 
 
-def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
+def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict[str, Any]:
     """Foretell the costs, build the recipe's world and try a few training steps; InputError says what is wrong and what
-    to do. Without weights, or with more than this machine can hold, the foretold costs are all."""
-    foretold = _foretold(recipe, progress)
+    to do. Without weights, or with more than this machine can hold, the foretold costs are all.
+
+    out: a folder for clients.svg, the picture of who holds what.
+    """
+    torch.set_num_threads(recipe.train.threads)
+    with _both_told(recipe):
+        dataset = load_dataset(recipe.data, recipe.seed, progress)
+        clients = holdings(recipe, dataset)
+    foretold = _foretold(recipe, dataset, clients, progress)
     if foretold and (reason := _no_trial(recipe, foretold)):
         progress.say(f"no training step is tried: {reason}")
         return {"forecast": asdict(foretold)}
-    world = _checked(recipe, progress)
+    with _both_told(recipe):
+        world = build(recipe, progress, dataset)
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
+    if out:
+        write_atomic(out / "clients.svg", dealt(classes, style("drawing.css")))
+        progress.say(f"picture: {out / 'clients.svg'}")
     progress.say(_labels(world))
-    progress.say(describe(recipe.strategy.build(), world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes))
     seconds = _seconds_per_step(world)
     batch, train = recipe.train.batch_size, recipe.train
     steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
-    whole = seconds * steps * train.epochs * train.clients_per_round * train.rounds
+    whole = seconds * steps * train.epochs * world.clients_per_round * train.rounds
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     length = f"about {whole:.0f} s for {train.rounds} rounds"
     progress.say(f"training: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far")
@@ -53,11 +71,12 @@ def examine(recipe: Recipe, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _foretold(recipe: Recipe, progress: Progress) -> Forecast | None:
+def _foretold(
+    recipe: Recipe, dataset: Dataset, clients: Mapping[str, ClientData], progress: Progress
+) -> Forecast | None:
     """What the recipe's configuration alone tells; what is wrong with it is told again, with more, by those who need it."""
-    torch.set_num_threads(recipe.train.threads)
     try:
-        found = forecast(recipe, progress)
+        found = forecast(recipe, dataset, clients)
     except InputError as error:
         progress.say(f"no forecast: {error}")
         return None
@@ -78,10 +97,11 @@ def _no_trial(recipe: Recipe, foretold: Forecast) -> str:
     return ""
 
 
-def _checked(recipe: Recipe, progress: Progress) -> World:
-    """The world; when it cannot be built, one error that names what is wrong with the data and with the model."""
+@contextmanager
+def _both_told(recipe: Recipe) -> Iterator[None]:
+    """Where the recipe cannot be used: one error that names what is wrong with the data and with the model."""
     try:
-        return build(recipe, progress)
+        yield
     except InputError as first:
         model = recipe.model
         try:
@@ -95,7 +115,7 @@ def _checked(recipe: Recipe, progress: Progress) -> World:
 def _disk_bytes(world: World) -> int:
     """Transcript with oracle, and the last two states of each client, if every upload held the whole adapter."""
     train, whole = world.recipe.train, world.adapter.flat.numel() * 4
-    return whole * (train.rounds * (1 + 2 * train.clients_per_round) + 2 * len(world.clients))
+    return whole * (train.rounds * (1 + 2 * world.clients_per_round) + 2 * len(world.clients))
 
 
 def _table(world: World, classes: dict[str, dict[str, int]]) -> str:
@@ -121,5 +141,6 @@ def _seconds_per_step(world: World) -> float:
     data = max(world.clients.values(), key=lambda data: len(data.members))
     learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(data.members), settings)
     begun = time.perf_counter()
-    trained = learner.train(world.initial().params, frozenset(world.adapter.shapes), stream(0, "doctor"), 0.0)
+    start = world.adapter.initial(stream(0, "doctor", "adapter"))
+    trained = learner.train(start, frozenset(start), stream(0, "doctor"), 0.0)
     return (time.perf_counter() - begun) / trained.steps

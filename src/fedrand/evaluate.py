@@ -18,7 +18,7 @@ from fedrand.choices import choice_scores
 from fedrand.data.example import Example
 from fedrand.generate import captions
 from fedrand.messages import ServerState
-from fedrand.metrics import caption_scores, text_accuracy
+from fedrand.metrics import answer_scores, caption_scores, text_accuracy
 from fedrand.params import Params
 from fedrand.progress import Progress
 from fedrand.score import token_scores
@@ -45,7 +45,7 @@ def evaluate(world: World, params: Params, described: Mapping[str, Sequence[Exam
         figures[name] = loss(world, examples)
         if chosen := described.get(name):
             said = _described(world, chosen)
-            figures[name] |= _caption_figures(said, chosen)
+            figures[name] |= _caption_figures(said, chosen) | _answer_figures(said, chosen)
             texts |= {example.id: text for example, text in zip(chosen, said, strict=True)}
     if questions and world.questions:
         figures["qa"] = {name: _choices(world, asked) for name, asked in world.questions.items()}
@@ -81,13 +81,26 @@ def _caption_figures(said: Sequence[str], examples: Sequence[Example]) -> Figure
     return {"exact": exact, **scores._asdict(), "captions_n": len(examples)}
 
 
+def _answer_figures(said: Sequence[str], examples: Sequence[Example]) -> Figures:
+    """Of multiple-choice questions: whether the greedy answer is the right option, by letter and by text."""
+    asked = [(text, example) for text, example in zip(said, examples, strict=True) if example.choices]
+    if not asked:
+        return {}
+    texts, shown = zip(*asked, strict=True)
+    scores = answer_scores(texts, [example.answer for example in shown], [example.choices for example in shown])
+    return {**scores._asdict(), "answers_n": len(asked)}
+
+
 def _choices(world: World, asked: Sequence[Example]) -> Figures:
-    """Share answered rightly by likelihood (`raw`) and by its gain over the prompt without the image (`pmi`)."""
+    """Share answered rightly by likelihood (`raw`) and, of the `pmi_n` questions with an image, by its gain over the
+    prompt without (`pmi`)."""
     scores = choice_scores(world.vlm, world.features, asked, world.recipe.evaluate.batch_size)
     right = [example.choices.index(example.answer) for example in asked]
-    picked = {"raw": [int(np.argmax(score.raw)) for score in scores], "pmi": [int(np.argmax(s.pmi)) for s in scores]}
-    shares = {name: float(np.mean(np.equal(choice, right))) for name, choice in picked.items()}
-    return {**shares, "n": len(asked)}
+    raw = [int(np.argmax(score.raw)) == index for score, index in zip(scores, right, strict=True)]
+    gains = zip(asked, scores, right, strict=True)
+    pmi = [int(np.argmax(score.pmi)) == index for example, score, index in gains if example.image]
+    seen = {"pmi": float(np.mean(pmi)), "pmi_n": len(pmi)} if pmi else {}
+    return {"raw": float(np.mean(raw)), **seen, "n": len(asked)}
 
 
 def subset(examples: Sequence[Example], count: int) -> tuple[Example, ...]:

@@ -15,8 +15,8 @@ def save_adapter(out: Path, folder: RunFolder, server: ServerState) -> None:
     Every B may be zero only while no client has sent one yet.
     """
     model, adapter = folder.recipe.model, folder.recipe.adapter
-    sent = any(row.part != "A" for row in folder.ledger() if row.direction == "upload")
-    save_peft(out, server.params, adapter.rank, adapter.scale, model.name, trained=sent)
+    sent = any(row.part not in ("A", "none") for row in folder.ledger() if row.direction == "upload")
+    save_peft(out, server.params, adapter.rank, adapter.scale, model.name, kind=adapter.kind, trained=sent)
 
 
 def export_adapter(run: Path, out: Path) -> None:
@@ -30,7 +30,8 @@ def merge(run: Path, out: Path) -> None:
     folder = _trained(run, out)
     model = folder.recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype)
-    save_merged(out, vlm, folder.server().params, folder.recipe.adapter.scale)
+    adapter = folder.recipe.adapter
+    save_merged(out, vlm, folder.server().params, adapter.scale, adapter.kind)
 
 
 def _trained(run: Path, out: Path) -> RunFolder:

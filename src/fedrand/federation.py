@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from fedrand.admission import Refused, admit
@@ -40,7 +41,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Round:
-    """One round as it happened: `before` and `after` it, what each client did, who was refused and why."""
+    """One round as it happened: `before` and `after` it, what each client did, who was refused and why.
+
+    dropped: what clients did in a first attempt that found too few of them and was repeated with others: they trained,
+    and the server got their uploads.
+    """
 
     before: ServerState
     after: ServerState
@@ -49,6 +54,7 @@ class Round:
     admitted: tuple[Upload, ...]
     refused: tuple[Refused, ...]
     seconds: float
+    dropped: tuple[Outcome, ...] = ()
 
 
 class TooFewClients(RuntimeError):
@@ -56,9 +62,9 @@ class TooFewClients(RuntimeError):
 
 
 def select_clients(names: Sequence[str], count: int, round: int, seed: int, attempt: int = 0) -> tuple[str, ...]:
-    """S_r: `count` clients uniformly without replacement, the server's own draw."""
+    """S_r: `count` clients uniformly without replacement, in the random order in which the server drew them."""
     rng = stream(seed, "server", round, attempt)
-    return tuple(sorted(str(name) for name in rng.choice(sorted(names), size=count, replace=False)))
+    return tuple(str(name) for name in rng.choice(sorted(names), size=count, replace=False))
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,12 @@ class Federation:
             raise ValueError(f"clients_per_round is {self.clients_per_round}; choose from 1 to {len(self.learners)}")
         if not 1 <= self.min_clients <= self.clients_per_round:
             raise ValueError(f"min_clients is {self.min_clients}; choose from 1 to {self.clients_per_round}")
+        self.strategy.check(self.keys)
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The whole adapter's, those that stay with the clients included."""
+        return frozenset(_adapter(next(iter(self.learners.values())), self.seed))
 
     def rounds(self, server: ServerState, shelf: Shelf, until: int) -> Iterator[Round]:
         """Rounds server.round .. until - 1; each is yielded before the next one starts."""
@@ -89,39 +101,44 @@ class Federation:
         begun = time.perf_counter()
         admitted: list[Upload] = []
         refused: list[Refused] = []
+        dropped: tuple[Outcome, ...] = ()
         for attempt in range(2):
-            selected = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
-            outcomes, failed = self._train(selected, server, shelf)
+            drawn = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
+            selected = tuple(sorted(drawn))
+            outcomes, failed = self._train(drawn, server, shelf)
             admitted, turned_away = self._admit(outcomes, server, selected)
             refused += failed + turned_away
             if len(admitted) >= self.min_clients:
                 after = self.strategy.step(server, admitted)
                 seconds = time.perf_counter() - begun
-                return Round(server, after, selected, tuple(outcomes), tuple(admitted), tuple(refused), seconds)
+                dropped = tuple(outcome for outcome in dropped if outcome.upload.client not in selected)
+                whole = (tuple(outcomes), tuple(admitted), tuple(refused))
+                return Round(server, after, selected, *whole, seconds, dropped)
+            dropped = tuple(outcomes)
         raise TooFewClients(
             f"round {server.round}: {len(admitted)} usable uploads, min_clients is {self.min_clients}; "
             + "; ".join(str(refusal) for refusal in refused)
         )
 
-    def _train(self, selected: Sequence[str], server: ServerState, shelf: Shelf) -> tuple[list[Outcome], list[Refused]]:
+    def _train(self, drawn: Sequence[str], server: ServerState, shelf: Shelf) -> tuple[list[Outcome], list[Refused]]:
         """Each client in turn; one that breaks keeps its old state and costs the round only its upload."""
         outcomes: list[Outcome] = []
         failed: list[Refused] = []
-        for name in selected:
+        for name in sorted(drawn):
             try:
-                outcomes.append(self._client(name, server, shelf))
+                outcomes.append(self._client(name, server, shelf, (drawn.index(name), len(drawn))))
             except ClientError as error:
                 failed.append(Refused(name, str(error)))
         return outcomes, failed
 
-    def _client(self, name: str, server: ServerState, shelf: Shelf) -> Outcome:
+    def _client(self, name: str, server: ServerState, shelf: Shelf, place: tuple[int, int]) -> Outcome:
         def fetch(keys: Keys) -> Download:
             return Download(server.round, select(server.params, keys))
 
         rng = stream(self.seed, "client", name, server.round)
         state = shelf.load(name, server.round)
-        keys = frozenset(server.params)
-        outcome = client_round(name, server.round, self.strategy, keys, state, fetch, self.learners[name], rng)
+        learner, strategy = self.learners[name], self.strategy
+        outcome = client_round(name, server.round, strategy, self.keys, state, fetch, learner, rng, place)
         shelf.save(name, outcome.state)
         return outcome
 
@@ -139,7 +156,11 @@ class Federation:
         return list(admitted.values()), refused
 
 
-def initial_server(learner: Learner, seed: int) -> ServerState:
-    """Round 0: A_0 from the shared seed, B_0 = 0."""
-    params: Params = learner.initial(stream(seed, "adapter"))
-    return ServerState(0, params)
+def initial_server(learner: Learner, seed: int, strategy: Strategy | None = None) -> ServerState:
+    """Round 0: A_0 from the shared seed, B_0 = 0; of the factors only those that a server of `strategy` holds."""
+    params = _adapter(learner, seed)
+    return ServerState(0, select(params, strategy.held(frozenset(params))) if strategy else params)
+
+
+def _adapter(learner: Learner, seed: int) -> Params:
+    return learner.initial(stream(seed, "adapter"))

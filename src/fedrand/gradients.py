@@ -25,17 +25,22 @@ def factor_gradients(
     """
     adapter.load(params)
     for start in range(0, len(encoded), batch_size):
-        rows = _rows(adapter, features, encoded[start : start + batch_size])
+        rows, _ = gradient_rows(adapter, features, encoded[start : start + batch_size])
         yield from map(adapter.named, rows)
 
 
-def _rows(adapter: Adapter, features: ImageFeatures, encoded: Sequence[Encoded]) -> np.ndarray:
-    """[examples, parameters]."""
+def gradient_rows(
+    adapter: Adapter, features: ImageFeatures, encoded: Sequence[Encoded]
+) -> tuple[np.ndarray, np.ndarray]:
+    """One batch's gradients [examples, parameters] and losses [examples], nats per answer token, under the adapter as
+    it is."""
     vlm = adapter.vlm
     batch = collate(vlm, features, encoded)
     counts = torch.tensor(batch.counts, device=vlm.device)
     with adapter.per_example(len(encoded)) as rows:
         logits = vlm.head(answer_hidden(vlm, batch))
         losses = torch.nn.functional.cross_entropy(logits, batch.targets, reduction="none")
-        (losses / counts.repeat_interleave(counts)).sum().backward()
-    return rows.cpu().numpy()
+        shares = losses / counts.repeat_interleave(counts)
+        shares.sum().backward()
+    sums = [float(share.sum()) for share in shares.detach().split(batch.counts)]
+    return rows.cpu().numpy(), np.array(sums)

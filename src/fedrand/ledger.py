@@ -15,11 +15,14 @@ HEADER = "round,client,direction,part,tensors,bytes"
 
 
 def part(sent: Keys, known: Keys) -> str:
-    """Which part of the adapter a message holds: "all", one factor such as "A", or "mixed"."""
-    if sent == known:
-        return "all"
-    whole = [f for f in {key.factor for key in sent} if sent == {key for key in known if key.factor == f}]
-    return whole[0] if whole else "mixed"
+    """Which part of the adapter a message holds: "none", "all", factors such as "A" or "A2+B2" of every layer, every
+    factor of some "layers", or "mixed"."""
+    if not sent or sent >= known:
+        return "all" if sent else "none"
+    factors, layers = sorted({key.factor for key in sent}), {key.layer for key in sent}
+    if sent == {key for key in known if key.factor in factors}:
+        return "+".join(factors)
+    return "layers" if sent == {key for key in known if key.layer in layers} else "mixed"
 
 
 class Row(NamedTuple):
@@ -73,7 +76,7 @@ def metrics(round: Round, messages: Sequence[Row]) -> dict[str, Any]:
         "selected": list(round.selected),
         "clients": {o.upload.client: _client(o, known) for o in round.outcomes if o.upload.client in names},
         "loss_mean": float(np.average(losses, weights=weights)) if np.isfinite(losses).all() else None,
-        "nobody_sent": {"part": part(known - sent, known) if known - sent else "none", "tensors": len(known - sent)},
+        "nobody_sent": {"part": part(known - sent, known), "tensors": len(known - sent)},
         "refused": [
             {"client": r.client, "key": str(r.key) if r.key else None, "reason": r.reason} for r in round.refused
         ],

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 
 class Key(NamedTuple):
-    """One trainable tensor: the layer it adapts and its factor ("A" random-initialised, "B" zero-initialised)."""
+    """One trainable tensor: the layer it adapts and its factor ("A" random-initialised, "B" zero-initialised; "A2" and
+    "B2", the second pair of a Hadamard adapter, both random)."""
 
     layer: str
     factor: str
@@ -26,6 +27,14 @@ class Key(NamedTuple):
 
 
 Keys = frozenset[Key]
+
+FACTORS: Mapping[str, tuple[str, ...]] = {
+    "lora": ("A", "B"),  # dW = s B A
+    "hadamard": ("A", "B", "A2", "B2"),  # dW = s (B A) * (B2 A2), elementwise
+    "hadamard+1": ("A", "B", "A2", "B2"),  # dW = s (B A) * (B2 A2 + 1)
+}
+"""The factors of each kind of adapter; B [d_out, r] and A [r, d_in], and the second pair likewise."""
+
 Params = Mapping[Key, NDArray[np.floating]]
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from fedrand.strategy import Strategy, Turn
 
 Shapes = Mapping[Key, tuple[int, ...]]
 DRAWS = 400
+LATER, BEGINNING = Turn(2, first=False, last=1), Turn(0, first=True)
 
 
 class Amount(NamedTuple):
@@ -27,7 +29,7 @@ class Amount(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One thing that clients do in later rounds, and the share of draws in which they do it."""
+    """One thing that clients do in a round, and the share of draws in which they do it."""
 
     what: str
     part: str
@@ -44,11 +46,11 @@ def amount(keys: Keys, shapes: Shapes) -> Amount:
     return Amount(len(keys), parameters, 4 * parameters)
 
 
-def plan(strategy: Strategy, shapes: Shapes, seed: int = 0) -> list[Line]:
-    """The lines of one strategy, from draws of its own sharing for a client that has trained before."""
+def plan(strategy: Strategy, shapes: Shapes, seed: int = 0, turn: Turn = LATER) -> list[Line]:
+    """The lines of one strategy, from draws of its own sharing; `turn`: by default of a client that has trained before."""
     keys = frozenset(shapes)
     rng = stream(seed, "plan")
-    splits = [strategy.sharing.split(keys, Turn(1, first=False), rng) for _ in range(DRAWS)]
+    splits = [strategy.sharing.split(keys, replace(turn, place=n, of=DRAWS), rng) for n in range(DRAWS)]
     return [line for what, chosen in _CHOICES.items() for line in _lines(what, [chosen(s) for s in splits], shapes)]
 
 
@@ -75,6 +77,7 @@ def _lines(what: str, chosen: list[Keys], shapes: Shapes) -> list[Line]:
 
 def describe(strategy: Strategy, shapes: Shapes) -> str:
     """The plan as text, a line per part."""
-    downloads = "the whole adapter" if strategy.download == "both" else "only what the client will use"
+    downloads = "all that the server holds" if strategy.download == "both" else "only what the client will use"
     head = f"{strategy.name}: adapter of {amount(frozenset(shapes), shapes)}; a client downloads {downloads}"
-    return "\n  ".join([head, *map(str, plan(strategy, shapes))])
+    later, begun = plan(strategy, shapes), plan(strategy, shapes, turn=BEGINNING)
+    return "\n  ".join([head, *map(str, later), *(f"{line} in round 0" for line in begun if line not in later)])

@@ -13,8 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fedrand.errors import InputError
-from fedrand.settings import Recipe
+from fedrand.settings import AdapterTable, Recipe
 from fedrand.strategies import STRATEGIES
+from fedrand.strategy import Strategy
 
 __all__ = ["Recipe", "RecipeError", "differences", "load_recipe", "shipped", "to_toml"]
 
@@ -77,10 +78,11 @@ def _parsed(text: str, source: str) -> Tree:
 
 
 def _located(tree: Tree, beside: Path) -> Tree:
-    """The tree with its folders' paths made absolute: data.path, and a model.name that starts with . or ~."""
-    for table, key, starts in (("data", "path", ""), ("model", "name", (".", "~"))):
+    """The tree with its folders' paths made absolute: data.path, data.ood_path, and a model.name that starts with . or
+    ~; hub:OWNER/NAME is no path."""
+    for table, key, starts in (("data", "path", ""), ("data", "ood_path", ""), ("model", "name", (".", "~"))):
         value = tree[table].get(key) if isinstance(tree.get(table), dict) else None
-        if isinstance(value, str) and value and value.startswith(starts):
+        if isinstance(value, str) and value and value.startswith(starts) and not value.startswith("hub:"):
             tree = _merged(tree, {table: {key: str((beside / Path(value).expanduser()).resolve())}})
     return tree
 
@@ -137,10 +139,22 @@ def _validated(tree: Tree, source: str) -> Recipe:
     except ValidationError as error:
         raise RecipeError(f"{source}: {_sentence(error.errors())}") from error
     try:
-        recipe.strategy.build()
+        strategy = recipe.strategy.build()
     except ValueError as error:
         raise RecipeError(f"{source}: strategy: {error}") from error
-    return recipe
+    return recipe.model_copy(update={"adapter": _adapter(recipe.adapter, strategy, source)})
+
+
+def _adapter(table: AdapterTable, strategy: Strategy, source: str) -> AdapterTable:
+    """The adapter's table with its kind resolved; RecipeError when the strategy is made for another kind."""
+    if table.kind == "auto":
+        return table.model_copy(update={"kind": strategy.adapter or "lora"})
+    if strategy.adapter not in ("", table.kind):
+        raise RecipeError(
+            f'{source}: adapter.kind is "{table.kind}" but strategy {strategy.name} is made for '
+            f'"{strategy.adapter}"; leave adapter.kind out, or choose another strategy'
+        )
+    return table
 
 
 def _sentence(errors: Sequence[ErrorDetails]) -> str:

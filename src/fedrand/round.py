@@ -59,20 +59,25 @@ def client_round(
     fetch: Fetch,
     learner: Learner,
     rng: np.random.Generator,
+    place: tuple[int, int] = (0, 1),
 ) -> Outcome:
     """Draw a split, overlay the server's part on the client's own, train, release and send the shared part.
 
-    Paper, Algorithm 2 and equations 5-7. `rng` is the client's own: its draw never comes from a message.
+    Paper, Algorithm 2 and equations 5-7. keys: of the whole adapter, those that never leave included. `rng` is the
+    client's own: its draw never comes from a message. place: the client's in the server's draw, and of how many; a
+    stratified draw alone goes by it.
     """
     draw, fresh, order, noise = rng.spawn(4)
-    split = strategy.sharing.split(keys, Turn(round, first=not state.local), draw)
-    download = fetch(keys if strategy.download == "both" else split.needed)
+    turn = Turn(round, not state.local, state.rounds[-1] if state.rounds else None, *place)
+    split = strategy.sharing.split(keys, turn, draw)
+    download = fetch(strategy.held(keys) if strategy.download == "both" else split.needed)
     start = _start(split, state, download, learner, fresh)
     trained = learner.train(start, split.trained, order, strategy.proximal)
     _check(trained, start, keys)
     local = copied(trained.params)  # a learner may hand back views into the vector that it trains the next client in
     before, after = select(start, split.shared), select(local, split.shared)
-    upload = Upload(client, round, strategy.release.apply(before, after, noise), trained.num_examples, trained.metrics)
+    told: Mapping[str, float] = trained.metrics if strategy.release.tells else {}
+    upload = Upload(client, round, strategy.release.apply(before, after, noise), trained.num_examples, told)
     return Outcome(upload, ClientState(local, (*state.rounds, round)), split, download.params)
 
 

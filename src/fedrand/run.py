@@ -49,7 +49,7 @@ def _go_on(folder: RunFolder, progress: Progress) -> Results:
     recipe = folder.recipe
     world = build(recipe, progress)
     _begin(folder, world, progress)
-    progress.say(describe(recipe.strategy.build(), world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes))
     writer = TranscriptWriter(folder.transcript)
 
     def figures(server: ServerState) -> Mapping[str, float]:

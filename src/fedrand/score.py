@@ -1,11 +1,11 @@
 """What a model thinks of each token of an answer: likelihoods and Renyi entropies from one forward pass.
 
-Everything the model-score attacks need (Min-K%, Min-K%++, MaxRenyi-K%, reference difference) and the losses of the
+Everything the model-score attacks need of the true answer, the image and the instruction, and the losses of the
 evaluation. Scores are of whatever adapter is attached; `with adapter.off():` gives the base model's.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from fedrand.models.runtime import torch
 from fedrand.models.vlm import VisionLanguageModel
 
 ALPHAS = (0.5, 1.0, 2.0, float("inf"))
+MOD_ALPHAS = (0.5, 1.0, 2.0)
+CLAMPS = {"exact": 0.0, "vlmia": 1e-10}  # VL-MIA's code keeps every p in [1e-10, 1 - 1e-10]; not harmless, see renyi
 CELLS = 2**24  # logits held at once, 64 MB in float32
 NEVER = -1e4  # stands for log 0: its probability is 0 in every float type, and 0 times it is 0
 
@@ -26,22 +28,27 @@ Values = NDArray[np.float64]
 @dataclass(frozen=True)
 class Distributions:
     """Of N next-token distributions p with outcomes y, nats: log p(y); mean and variance of log p under p; Renyi
-    entropies [4, N] of order 1/2, 1, 2, infinity (exact, no clamp); the largest log p."""
+    entropies [4, N] of order 1/2, 1, 2, infinity; the largest log p; modified entropies [3, N] of order 1/2, 1, 2."""
 
     logp: Values
     mean_logp: Values
     var_logp: Values
     renyi: Values
     max_logp: Values
+    mod_renyi: Values
 
 
 @dataclass(frozen=True)
 class TokenScores(Distributions):
-    """One example, over its answer tokens and the end of text. image: Renyi entropies [4, image tokens] of what is
-    predicted at each image position (the last one predicts the first token after the image), where asked for."""
+    """One example, over its answer tokens and the end of text.
+
+    Where asked for, Renyi entropies [4, tokens] of what is predicted at each position of the prompt (each predicts the
+    token after it): image, None where there is none; instruction, the text after the image, or all of it without one.
+    """
 
     id: str
     image: Values | None = None
+    instruction: Values | None = None
 
     @property
     def loss(self) -> float:
@@ -50,19 +57,66 @@ class TokenScores(Distributions):
 
 
 @torch.no_grad()
-def distributions(logits: torch.Tensor, targets: torch.Tensor) -> Distributions:
-    """From logits [N, V] and outcomes [N]."""
-    logp = torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
-    p, finite = logp.exp(), logp.clamp_min(NEVER)
-    mean = (p * finite).sum(-1)
-    entropies = (2 * torch.logsumexp(finite / 2, -1), -mean, -torch.logsumexp(2 * finite, -1), -finite.amax(-1))
+def distributions(logits: torch.Tensor, targets: torch.Tensor, clamp: float = 0.0) -> Distributions:
+    """From logits [N, V] and outcomes [N]; `clamp` is of the entropies alone."""
+    logp, p = _probabilities(logits)
+    mean = torch.linalg.vecdot(p, logp)
+    off = logp - mean[:, None]
+    clamped = _clamped(p, clamp) if clamp else (logp, p)
     return Distributions(
         _values(logp.gather(-1, targets[:, None])[:, 0]),
         _values(mean),
-        _values((p * (finite - mean[:, None]).square_()).sum(-1)),
-        _values(torch.stack(entropies).clamp_min_(0)),
+        _values(torch.linalg.vecdot(p * off, off)),
+        _values(_renyi(*clamped)),
         _values(logp.amax(-1)),
+        _values(_mod_renyi(*clamped, targets)),
     )
+
+
+@torch.no_grad()
+def renyi(logits: torch.Tensor, clamp: float = 0.0) -> Values:
+    """Renyi entropies [4, N] of ALPHAS from logits [N, V], nats.
+
+    clamp: every p is kept in [clamp, 1 - clamp] and not normalised again: over 32,000 tokens a certain model (one p is
+    1) then has H_1/2 = 0.555 instead of 0 at 1e-10.
+    """
+    logp, p = _probabilities(logits)
+    return _values(_renyi(*(_clamped(p, clamp) if clamp else (logp, p))))
+
+
+def _probabilities(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """log p, which is nowhere minus infinity, and p."""
+    logp = torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), -1).clamp_min_(NEVER)
+    return logp, logp.exp()
+
+
+def _clamped(p: torch.Tensor, clamp: float) -> tuple[torch.Tensor, torch.Tensor]:
+    p = p.double().clamp_(clamp, 1 - clamp)
+    return p.log(), p
+
+
+def _renyi(logp: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+    shannon = -torch.linalg.vecdot(p, logp)
+    entropies = (2 * p.sqrt().sum(-1).log(), shannon, -torch.linalg.vecdot(p, p).log(), -logp.amax(-1))
+    return torch.stack(entropies).clamp_min_(0)
+
+
+def _mod_renyi(logp: torch.Tensor, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Modified entropies [3, N] (Li et al., 2024), with the sign of VL-MIA's code. Of order a, with b = |1 - a|,
+    ((1 - p_y) (1 - p_y^b) + sum over i != y of p_i (1 - (1 - p_i)^b)) / b, which at a = 1 becomes
+    -(1 - p_y) log p_y - sum over i != y of p_i log(1 - p_i)."""
+    y = targets[:, None]
+    rest = (1 - p).clamp_min_(torch.finfo(p.dtype).tiny)
+    log_own, own, other = (value.gather(-1, y)[:, 0] for value in (logp, p, rest))
+    root, log = rest.sqrt(), rest.log()
+
+    def others(value: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.vecdot(p, value) - own * value.gather(-1, y)[:, 0]
+
+    half = 2 * (other * (1 - own.sqrt()) + others(1 - root))
+    one = -other * log_own - others(log)
+    two = other * other + others(p)
+    return torch.stack((half, one, two))
 
 
 def token_scores(
@@ -70,13 +124,15 @@ def token_scores(
     features: ImageFeatures,
     encoded: Sequence[Encoded],
     batch_size: int = 64,
-    image: bool = False,
+    prompt: bool = False,
+    clamp: float = 0.0,
 ) -> list[TokenScores]:
-    """Scores of each example's answer, in the order given."""
+    """Scores of each example's answer, in the order given; with `prompt`, entropies at the prompt's positions too."""
     scores: dict[int, TokenScores] = {}
     for indices in _by_length(encoded, batch_size):
         some = [encoded[i] for i in indices]
-        scores |= dict(zip(indices, _batch_scores(vlm, collate(vlm, features, some), some, image), strict=True))
+        batch = collate(vlm, features, some)
+        scores |= dict(zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True))
     return [scores[i] for i in range(len(encoded))]
 
 
@@ -92,41 +148,48 @@ def _by_length(encoded: Sequence[Encoded], batch_size: int) -> Iterator[list[int
 
 
 @torch.no_grad()
-def _batch_scores(vlm: VisionLanguageModel, batch: Batch, encoded: Sequence[Encoded], image: bool) -> list[TokenScores]:
-    hidden = vlm.decode(batch.embeds).flatten(0, 1)
-    answers = _chunked(vlm, hidden, batch.places, batch.targets)
-    views = _image_entropies(vlm, hidden, encoded, batch.embeds.shape[1]) if image else [None] * len(encoded)
+def _batch_scores(
+    vlm: VisionLanguageModel, batch: Batch, encoded: Sequence[Encoded], prompt: bool, clamp: float
+) -> list[TokenScores]:
+    rows = vlm.path.decode(batch.inputs)
+    hidden, width = rows.flatten(0, 1), rows.shape[1]
+    parts = [distributions(*chunk, clamp) for chunk in _chunks(vlm, hidden, batch.places, batch.targets)]
     ends = np.cumsum(batch.counts)[:-1]
-    fields = {name: np.split(value, ends, -1) for name, value in vars(answers).items()}
+    names = [field.name for field in fields(Distributions)]
+    answers = {n: np.split(np.concatenate([getattr(part, n) for part in parts], -1), ends, -1) for n in names}
+    views: list[dict[str, Values | None]] = [{} for _ in encoded]
+    if prompt:
+        views = _prompt_entropies(vlm, hidden, encoded, width, clamp)
     return [
-        TokenScores(id=one.id, image=view, **{name: parts[i] for name, parts in fields.items()})
+        TokenScores(id=one.id, **view, **{name: values[i] for name, values in answers.items()})
         for i, (one, view) in enumerate(zip(encoded, views, strict=True))
     ]
 
 
-def _chunked(
+def _chunks(
     vlm: VisionLanguageModel, hidden: torch.Tensor, places: torch.Tensor, targets: torch.Tensor
-) -> Distributions:
-    """Logits of a few positions at a time: with a vocabulary of 150,000 all of them would not fit."""
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Logits and outcomes of a few positions at a time: with a vocabulary of 150,000 all of them would not fit."""
     rows = max(1, CELLS // vlm.head(hidden[:1]).shape[-1])
-    parts = [
-        distributions(vlm.head(hidden[place]), target)
-        for place, target in zip(places.split(rows), targets.split(rows), strict=True)
+    for place, target in zip(places.split(rows), targets.split(rows), strict=True):
+        yield vlm.head(hidden[place]), target
+
+
+def _prompt_entropies(
+    vlm: VisionLanguageModel, hidden: torch.Tensor, encoded: Sequence[Encoded], width: int, clamp: float
+) -> list[dict[str, Values | None]]:
+    """Image and instruction [4, tokens] of each example, from hidden states [batch * width, H]."""
+    images = [np.flatnonzero(one.input_ids == vlm.image_token) for one in encoded]
+    begins = [int(image[-1]) + 1 if len(image) else 0 for image in images]
+    texts = [np.arange(begin, one.answer_start) for begin, one in zip(begins, encoded, strict=True)]
+    found = [np.concatenate(pair) for pair in zip(images, texts, strict=True)]
+    index = torch.from_numpy(np.concatenate([i * width + places for i, places in enumerate(found)])).to(hidden.device)
+    entropies = np.concatenate([renyi(logits, clamp) for logits, _ in _chunks(vlm, hidden, index, index)], -1)
+    parts = np.split(entropies, np.cumsum([len(places) for places in found])[:-1], -1)
+    return [
+        {"image": part[:, : len(image)] if len(image) else None, "instruction": part[:, len(image) :]}
+        for part, image in zip(parts, images, strict=True)
     ]
-    return Distributions(*(np.concatenate([getattr(part, name) for part in parts], -1) for name in vars(parts[0])))
-
-
-def _image_entropies(
-    vlm: VisionLanguageModel, hidden: torch.Tensor, encoded: Sequence[Encoded], width: int
-) -> list[Values | None]:
-    found = [np.flatnonzero(one.input_ids == vlm.image_token) for one in encoded]
-    places = np.concatenate([i * width + positions for i, positions in enumerate(found)])
-    if not len(places):
-        return [None] * len(encoded)
-    index = torch.from_numpy(places).to(hidden.device)
-    entropies = _chunked(vlm, hidden, index, torch.zeros_like(index)).renyi
-    parts = np.split(entropies, np.cumsum([len(positions) for positions in found])[:-1], -1)
-    return [part if part.shape[-1] else None for part in parts]
 
 
 def _values(tensor: torch.Tensor) -> Values:

@@ -1,13 +1,16 @@
 """The tables of a recipe, frozen and strict; a strategy's options are its function's own parameters."""
 
 import inspect
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from fedrand.release import AsTrained, ClippedGaussian, Release
 from fedrand.strategies import STRATEGIES
+from fedrand.strategies.fedrand import SAFE_GROUP, senders_of_a
 from fedrand.strategy import Strategy
 
 Count = Annotated[int, Field(ge=1)]
@@ -34,30 +37,63 @@ class ModelTable(Table):
 
 
 class AdapterTable(Table):
-    """rank: LoRA's r. scale: s of W + s B A."""
+    """kind: "lora", s B A on each weight; "hadamard", s (B A) * (B2 A2) elementwise; "hadamard+1", s (B A) * (B2 A2 + 1);
+    "auto", what the strategy is made for. rank: r. scale: s."""
 
+    kind: Literal["auto", "lora", "hadamard", "hadamard+1"] = "auto"
     rank: Count = 8
     scale: Positive = 1.0
 
 
+# What lies at data.path, for the datasets that do not ship with the package.
+PATHS = {
+    "folder": "the folder that holds the images, or a table in it",
+    "coco": "the folder that holds annotations/ and train2014/",
+    "nocaps": "the folder that holds nocaps_val_4500_captions.json and images/",
+    "scienceqa": "the folder that holds problems.json, pid_splits.json and images/",
+}
+ONLY_FOR = {
+    "label_rule": ("coco",),
+    "source": ("coco",),
+    "sizes": ("coco",),
+    "ood_path": ("coco",),
+    "domain": ("coco", "nocaps"),
+    "validation": ("coco", "scienceqa"),
+}
+
+
 class DataTable(Table):
     """clients: how many a partition makes; partition = "client" takes them from the data. limit: at most so many
-    examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained."""
+    examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained.
 
-    name: Literal["emoji", "folder"] = "emoji"
+    path, ood_path: a folder, or "hub:OWNER/NAME". source, label_rule, sizes: of COCO; sizes are images to train on, to
+    choose by and to test on, in that proportion where there are fewer. ood_path: NoCaps, as COCO's out-of-domain split;
+    domain: of NoCaps, all for "". validation: measure on that split too.
+    """
+
+    name: Literal["emoji", "emoji-qa", "folder", "scienceqa", "coco", "nocaps"] = "emoji"
     path: str = ""
+    ood_path: str = ""
+    source: Literal["train2014", "val2014", "train2017", "val2017"] = "train2014"
+    label_rule: Literal["lowest", "largest-area", "most-frequent"] = "lowest"
+    domain: Literal["", "in-domain", "near-domain", "out-domain"] = ""
+    sizes: Annotated[tuple[Count, Count, Count], BeforeValidator(_tuple)] = (50_000, 5_000, 5_000)
+    validation: bool = False
     prompt: str = ""
     clients: Count = 12
-    partition: Literal["dirichlet", "iid", "client"] = "dirichlet"
+    partition: Literal["dirichlet", "iid", "label", "client"] = "dirichlet"
     alpha: Positive = 0.5
     min_size: Count = 10
     holdout: bool = True
     limit: Annotated[int, Field(ge=0)] = 0
 
     @model_validator(mode="after")
-    def _path_fits_the_name(self) -> "DataTable":
-        if self.name == "folder" and not self.path:
-            raise ValueError('name = "folder" needs path, the folder that holds the images')
+    def _keys_fit_the_name(self) -> "DataTable":
+        if self.name in PATHS and not self.path:
+            raise ValueError(f'name = "{self.name}" needs path, {PATHS[self.name]}; give it as data.path=FOLDER')
+        for key, names in ONLY_FOR.items():
+            if self.name not in names and getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f'{key} is for {" and ".join(names)}, not for name = "{self.name}"; remove it')
         return self
 
 
@@ -102,15 +138,38 @@ class EvaluateTable(Table):
 
 
 class AuditTable(Table):
-    """k: percentages of MaxRenyi-K% and Min-K%. bootstrap: resamples. level: of the confidence intervals."""
+    """attacks: "paper" (one of each, MaxRenyi of order 1/2 for every K and slice) or "all" orders. k: percentages of
+    MaxRenyi-K% and Min-K%. renyi: "vlmia" keeps every probability in [1e-10, 1 - 1e-10], as the reference code does.
+    shadows: models trained per client for LiRA and RMIA. canaries: random records put into clients' data by a coin
+    before training; 100 bound an epsilon usefully. bootstrap: resamples. level: of the confidence intervals."""
 
-    k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10)
+    attacks: Literal["paper", "all"] = "paper"
+    k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10, 100)
+    renyi: Literal["exact", "vlmia"] = "exact"
+    shadows: Annotated[int, Field(ge=0)] = 2
+    canaries: Annotated[int, Field(ge=0)] = 0
     bootstrap: Count = 1000
     level: Level = 0.95
 
 
 class PrivacyTable(Table):
-    """No option yet."""
+    """clip: L2 bound on the change of an upload, 0 for none. noise: multiplier of the Gaussian noise on it, whose standard
+    deviation is noise * clip; 0 for none. delta: at which epsilon is told."""
+
+    clip: Annotated[float, Field(ge=0)] = 0.0
+    noise: Annotated[float, Field(ge=0)] = 0.0
+    delta: Level = 1e-5
+
+    @model_validator(mode="after")
+    def _noise_needs_a_clip(self) -> "PrivacyTable":
+        if self.noise and not self.clip:
+            raise ValueError(
+                f"noise is {self.noise} but clip is 0; noise without a bound protects nothing, so set clip"
+            )
+        return self
+
+    def release(self) -> Release:
+        return ClippedGaussian(self.clip, self.noise) if self.clip else AsTrained()
 
 
 def _options(name: str) -> type[StrategyTable]:
@@ -148,3 +207,35 @@ class Recipe(Table):
                 f"choose from 1 to {self.data.clients}"
             )
         return self
+
+    @model_validator(mode="after")
+    def _groups_within_the_draw(self) -> "Recipe":
+        """A stratified draw's smaller group must reach `min_group`, or no half would ever be averaged."""
+        if getattr(self.strategy, "draw", "") != "stratified":
+            return self
+        size, asked = self.smaller_group, self.strategy.min_group
+        if asked > size:
+            raise ValueError(
+                f"strategy.min_group is {asked}, but of {self.train.clients_per_round} clients a round only {size} send the "
+                f"rarer half; choose from 1 to {size}, or ask more clients"
+            )
+        return self
+
+    @property
+    def smaller_group(self) -> int:
+        """How many clients send the rarer half in a stratified draw; a half that none sends does not count."""
+        draw = self.train.clients_per_round
+        senders = senders_of_a(self.strategy.rho, draw)
+        return min(count for count in (senders, draw - senders) if count)
+
+    @property
+    def clients_per_round(self) -> int:
+        """How many are asked: one alone where it holds everyone's data."""
+        return 1 if self.method().pooled else self.train.clients_per_round
+
+    def method(self) -> Strategy:
+        """The strategy with what its uploads pass before they leave, and its group size made to fit the draw."""
+        made = replace(self.strategy.build(), release=self.privacy.release())
+        if getattr(self.strategy, "draw", "") != "stratified" or self.strategy.min_group:
+            return made
+        return replace(made, aggregation=replace(made.aggregation, min_group=min(SAFE_GROUP, self.smaller_group)))

@@ -8,16 +8,20 @@ import numpy as np
 
 from fedrand.aggregation import Aggregation, Average
 from fedrand.messages import ServerState, Upload
-from fedrand.params import Keys
+from fedrand.params import FACTORS, Keys
 from fedrand.release import AsTrained, Release
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One client's place in the run: the round, and whether it has never trained before."""
+    """One client's place in the run: the round, whether it has never trained before, and else in which round it did
+    so last, where that is known. place, of: the client was the place-th (from 0) of so many that the server drew."""
 
     round: int
     first: bool
+    last: int | None = None
+    place: int = 0
+    of: int = 1
 
 
 @dataclass(frozen=True)
@@ -50,15 +54,17 @@ class Sharing(Protocol):
 
     def split(self, keys: Keys, turn: Turn, rng: np.random.Generator) -> Split: ...
 
-    def fault(self, keys: Keys, sent: Keys) -> str | None:
-        """Why `sent` is no set of keys that a client of this strategy can send; None when it is one."""
+    def fault(self, keys: Keys, sent: Keys, round: int) -> str | None:
+        """Why `sent` is no set of keys that a client can send in this round; None when it is one. keys: the server's."""
         ...
 
 
 @dataclass(frozen=True)
 class Strategy:
     """sharing: which keys travel; aggregation: how uploads become the next server state; release: what an upload
-    passes before it leaves the client; download: "both" halves, or only the ones "drawn"; proximal: FedProx's mu."""
+    passes before it leaves the client; download: "both" halves, or only the ones "drawn"; proximal: FedProx's mu;
+    adapter: the kind it is made for ("" for any); home: factors that the server never holds, not even at the start;
+    pooled: one client holds everyone's data."""
 
     name: str
     sharing: Sharing
@@ -66,6 +72,24 @@ class Strategy:
     release: Release = field(default_factory=AsTrained)
     download: str = "both"
     proximal: float = 0.0
+    adapter: str = ""
+    home: frozenset[str] = frozenset()
+    pooled: bool = False
+
+    def held(self, keys: Keys) -> Keys:
+        """Of a whole adapter's keys, those that the server holds."""
+        return frozenset(key for key in keys if key.factor not in self.home)
+
+    def check(self, keys: Keys) -> None:
+        """ValueError when this method cannot run on an adapter of these tensors."""
+        needed, found = set(FACTORS.get(self.adapter, ())), {key.factor for key in keys}
+        if needed and needed != found:
+            raise ValueError(f"{self.name} needs the factors {_listed(needed)}; the adapter has {_listed(found)}")
+        self.sharing.split(keys, Turn(1, first=False), np.random.default_rng(0))
 
     def step(self, server: ServerState, uploads: Sequence[Upload]) -> ServerState:
         return self.aggregation.step(server, uploads)
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names))

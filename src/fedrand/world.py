@@ -4,17 +4,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fedrand.data.canaries import planted
 from fedrand.data.example import Example
 from fedrand.datasets import Dataset, fingerprint, load_dataset
-from fedrand.dealing import ClientData, deal
+from fedrand.dealing import ClientData, deal, pooled
+from fedrand.errors import InputError
 from fedrand.federation import Federation
 from fedrand.lora import Adapter
 from fedrand.messages import ServerState
 from fedrand.models import Encoded, ImageFeatures, VisionLanguageModel, load_model
 from fedrand.models.runtime import torch
+from fedrand.params import select
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.strategy import Strategy
 from fedrand.train import LocalLearner, TrainSettings
 
 __all__ = ["ClientData", "World", "build"]
@@ -45,8 +49,17 @@ class World:
         return [self.vlm.encode(example, with_answer=with_answer) for example in examples]
 
     def initial(self) -> ServerState:
-        """Round 0: A_0 from the recipe's seed, B_0 = 0."""
-        return ServerState(0, self.adapter.initial(stream(self.recipe.seed, "adapter")))
+        """Round 0: A_0 from the recipe's seed, B_0 = 0; of the factors only those that the server holds."""
+        params = self.adapter.initial(stream(self.recipe.seed, "adapter"))
+        return ServerState(0, select(params, self.strategy.held(frozenset(params))))
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.recipe.method()
+
+    @property
+    def clients_per_round(self) -> int:
+        return self.recipe.clients_per_round
 
     def federation(self) -> Federation:
         train, settings = self.recipe.train, train_settings(self.recipe)
@@ -54,8 +67,8 @@ class World:
             name: LocalLearner(self.vlm, self.adapter, self.features, self.encoded(data.members), settings)
             for name, data in self.clients.items()
         }
-        strategy = self.recipe.strategy.build()
-        return Federation(strategy, learners, train.clients_per_round, self.recipe.seed, train.min_clients)
+        asked = self.clients_per_round
+        return Federation(self.strategy, learners, asked, self.recipe.seed, min(train.min_clients, asked))
 
     def split(self) -> dict[str, Any]:
         """Who holds what, by id: the ground truth of a simulated run's audit."""
@@ -79,16 +92,31 @@ def train_settings(recipe: Recipe) -> TrainSettings:
     return TrainSettings(train.lr, train.weight_decay, train.batch_size, train.epochs, train.max_steps)
 
 
-def build(recipe: Recipe, progress: Progress = SILENT) -> World:
-    """Everything a run or an audit of it needs. InputError when the model or the data cannot be used."""
-    torch.set_num_threads(recipe.train.threads)
-    dataset = load_dataset(recipe.data, recipe.seed, progress)
+def holdings(recipe: Recipe, dataset: Dataset) -> dict[str, ClientData]:
+    """client -> its data, canaries and all. DataError when it cannot be dealt out like that."""
     clients = deal(dataset.pool, recipe.data, recipe.seed)
-    model = recipe.model
+    if count := recipe.audit.canaries:
+        clients = planted(clients, dataset.pool, count, recipe.seed, recipe.data.prompt or "coco")
+    return pooled(clients) if recipe.method().pooled else clients
+
+
+def build(recipe: Recipe, progress: Progress = SILENT, dataset: Dataset | None = None) -> World:
+    """Everything a run or an audit of it needs. InputError when the model or the data cannot be used.
+
+    dataset: the recipe's own, where it is loaded already.
+    """
+    torch.set_num_threads(recipe.train.threads)
+    dataset = dataset or load_dataset(recipe.data, recipe.seed, progress)
+    clients, strategy, model = holdings(recipe, dataset), recipe.method(), recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
-    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale)
+    if vlm.path.slow:
+        progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
+    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)
+    try:
+        strategy.check(frozenset(adapter.keys))
+    except ValueError as error:
+        raise InputError(f"strategy: {error}") from error
     world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
-    shown = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
-    world.encoded(shown)  # an example the model cannot take is refused before the first step
-    world.features.prepare([example.image for example in shown], progress)
+    world.encoded(dataset.shown)  # an example the model cannot take is refused before the first step
+    world.features.prepare([example.image for example in dataset.shown], progress)
     return world

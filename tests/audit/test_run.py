@@ -1,14 +1,20 @@
 """An audit from end to end: a tiny random model that learns a dozen drawings by heart, or is not trained at all."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from simulated import Silenced
 
+from fedrand.audit.ladder import distance, fitted, rebuilt
 from fedrand.audit.run import attacked
-from fedrand.audit.transcript import TranscriptWriter
+from fedrand.audit.statistics import auroc
+from fedrand.audit.transcript import TranscriptWriter, transcript
+from fedrand.audit.uploads import combined, fedmia_cosine, round_rows, upload_losses, upload_scores
+from fedrand.audit.views import seen_by
 from fedrand.data.example import Example, ImageSource
 from fedrand.datasets import Dataset
 from fedrand.dealing import ClientData
@@ -19,6 +25,7 @@ from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
 from fedrand.progress import Progress
 from fedrand.recorded import federate
+from fedrand.release import Release
 from fedrand.runfolder import RunFolder
 from fedrand.settings import Recipe
 from fedrand.world import World
@@ -68,15 +75,20 @@ def world(model_folder, drawings):
     return make
 
 
-def play(world: World, path: Path) -> RunFolder:
+def play(world: World, path: Path, release: Release | None = None) -> RunFolder:
     folder = RunFolder.create(path, world.recipe)
     folder.begin({}, world.split(), world.initial())
-    federate(folder, world.federation(), TranscriptWriter(folder.transcript), world.recipe.train.rounds, Progress())
+    players = world.federation()
+    if release:
+        players = replace(players, strategy=replace(players.strategy, release=release))
+    federate(folder, players, TranscriptWriter(folder.transcript), world.recipe.train.rounds, Progress())
     return folder
 
 
 def rows(found, model, protocol="P1"):
-    return {(row["attack"], row["slice"]): row for row in found["protocols"][protocol]["rows"] if row["model"] == model}
+    """The rows of a model; the drawings' words are in lower case, so one attack never applies."""
+    some = [row for row in found["protocols"][protocol]["rows"] if row["model"] == model]
+    return {(row["attack"], row["slice"]): row for row in some if row["attack"] != "lowercase"}
 
 
 def test_what_was_learnt_by_heart_leaks_and_the_base_model_shows_nothing(world, tmp_path):
@@ -93,6 +105,82 @@ def test_what_a_client_sent_gives_its_members_away(world, tmp_path):
     made = world({"name": "fedavg"}, rounds=3)
     found = attacked(made, play(made, tmp_path / "run"))
     assert rows(found, "update")["gradient cosine", "last upload"]["low"] > 0.6
+
+
+@pytest.mark.parametrize("silenced", [1, 4, 8])  # in the first round of a client, between, in its last
+def test_a_run_with_a_refused_upload_is_audited_without_it(world, tmp_path, silenced):
+    made = world({"name": "fedrand"}, rounds=3)
+    folder = play(made, tmp_path / "run", Silenced({silenced}))
+    (refused,) = [one["client"] for line in folder.metrics() for one in line["refused"]]
+    found = attacked(made, folder)
+    assert found["absent"] == [] and refused in found["rebuilt"]
+    for model in ("client", "update"):
+        assert all(0 <= row["auroc"] <= 1 for row in rows(found, model).values())
+
+
+def scored_uploads(made, folder, threat="T3+", client="", **more):
+    view = seen_by(threat, folder.transcript, folder.server().params, client)
+    names = [client] if client else made.clients
+    examples = {name: [e for side in made.clients[name] for e in side] for name in names}
+    return view, examples, upload_scores(made, view, examples, **more)
+
+
+def separation(values):
+    """AUROC of scores whose first half are members."""
+    return auroc(values[:SIDE], values[SIDE:])
+
+
+def test_every_upload_is_scored_and_the_rounds_add_up(world, tmp_path):
+    made = world({"name": "fedavg"}, rounds=4, epochs=1)
+    folder = play(made, tmp_path / "run")
+    told = []
+    view, examples, found = scored_uploads(made, folder, progress=Progress(told.append))
+    assert (told[-1].done, told[-1].total) == (12, 12) and list(found) == list(CLIENTS)
+    names = ["gradient norm", "gradient cosine", "gradient difference", "span of A", "span of B"]
+    for client, rounds in found.items():
+        together = combined(rounds)
+        assert list(together) == names and all(len(values) == 2 * SIDE for values in together.values())
+        assert rounds[0].others.shape == (2, 2 * SIDE)
+        assert separation(together["gradient cosine"]) > 0.6
+        for compared in (fedmia_cosine(rounds), upload_losses(made, view, client, examples[client], newest=2)):
+            assert (compared.rounds, compared.pooled) in [(4, 4), (2, 2)]
+            assert separation(compared.scores) > 0.5
+    lines = round_rows(found, transcript(folder.transcript))
+    assert len(lines) == 12 and not any(line["switched"] or line["alone"] for line in lines)
+
+
+def test_a_server_that_looks_at_one_client_scores_it_as_one_that_looks_at_all(world, tmp_path):
+    made = world({"name": "fedrand"}, rounds=4, epochs=1)
+    folder = play(made, tmp_path / "run")
+    _, _, every = scored_uploads(made, folder)
+    _, _, own = scored_uploads(made, folder, "T3", "c01")
+    (newest,) = scored_uploads(made, folder, "T3", "c01", newest=1)[2]["c01"]
+    assert [one.seen.round for one in own["c01"]] == [0, 1, 2, 3]
+    for one, other in zip(own["c01"], every["c01"], strict=True):
+        assert all(np.allclose(one.values[name], values, rtol=1e-4) for name, values in other.values.items())
+        assert one.others.shape == (0, 2 * SIDE)
+    assert newest.seen.round == 3
+    alone = [line for line in round_rows(every, transcript(folder.transcript)) if line["alone"]]
+    halves = [[upload["sent"] for upload in line["clients"].values()] for line in folder.metrics()]
+    assert len(alone) == sum(sent.count(half) == 1 for sent in halves for half in "AB") > 0
+
+
+def test_public_data_fit_the_half_that_was_not_sent_and_nothing_else(world, tmp_path):
+    made = world({"name": "fedrand"}, rounds=2, epochs=1)
+    folder = play(made, tmp_path / "run")
+    view = seen_by("T3", folder.transcript, folder.server().params, "c00")
+    public = made.splits["ood"]
+    before, sent = rebuilt(view).params, view.read(view.uploads()[-1])
+
+    def gone(pull):
+        after = fitted(made, view, public, np.random.default_rng(0), steps=5, pull=pull)
+        assert all(np.array_equal(after[key], value) for key, value in sent.items())
+        return distance(after, before)
+
+    assert 0 < gone(pull=1000.0) < gone(pull=0.0)
+    whole = world({"name": "fedavg"}, rounds=1, epochs=1)
+    everything = seen_by("T3", play(whole, tmp_path / "fedavg").transcript, before, "c00")
+    assert distance(fitted(whole, everything, public, np.random.default_rng(0)), rebuilt(everything).params) == 0
 
 
 def test_a_client_of_fedavg_is_its_last_upload(world, tmp_path):

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from fedrand.audit.attacks.cosine import cosines
+from fedrand.audit.knowledge import Seen, history, probe
+from fedrand.audit.ladder import rebuilt
 from fedrand.audit.transcript import TranscriptError, TranscriptWriter, oracle, transcript
-from fedrand.audit.views import ServerView
+from fedrand.audit.views import View, seen_by
 from fedrand.federation import Round
 from fedrand.messages import ClientState, ServerState, Upload
 from fedrand.params import Key
@@ -29,8 +30,12 @@ def played(number: int, server: tuple[float, float], client: tuple[float, float]
     return Round(before, after, ("c",), (outcome,), (upload,), (), 0.0)
 
 
-def view(folder, final=(7, 70)) -> ServerView:
-    return ServerView(transcript(folder), "c", params(*final))
+def view(folder, final=(7, 70)) -> View:
+    return seen_by("T3", folder, params(*final), "c")
+
+
+def last(folder, strategy) -> Seen:
+    return history(view(folder), "c", strategy)[-1]
 
 
 @pytest.fixture
@@ -43,53 +48,65 @@ def written(tmp_path):
 
 
 def test_the_rebuilt_client_is_its_newest_half_and_the_newest_other_half(written):
-    found = view(written).rebuilt()
+    found = rebuilt(view(written))
     assert found.params[B].tolist() == [30, 30] and found.age[B] == 0
     assert found.params[A].tolist() == [1, 1] and found.age[A] == 7
 
 
 def test_a_half_never_sent_is_the_servers_of_that_round(tmp_path):
     TranscriptWriter(tmp_path).record(played(4, (5, 50), (2, 20), B))
-    found = view(tmp_path).rebuilt()
+    found = rebuilt(view(tmp_path))
     assert found.params[A].tolist() == [5, 5] and found.age[A] is None
 
 
 def test_the_last_update_starts_at_the_broadcast_and_at_the_clients_own_other_half(written):
-    update = view(written).last_update(fedrand().sharing)
+    update = last(written, fedrand())
     assert update.change[B].tolist() == [30, 30]  # 60 - 30
-    assert update.start[A].tolist() == [1, 1] and update.exact == {B}  # the A of round 3 was never sent
+    assert update.start[A].value.tolist() == [1, 1] and update.exact == {B}  # the A of round 3 was never sent
 
 
 def test_a_client_that_switched_halves_began_at_a_known_adapter(tmp_path):
     writer = TranscriptWriter(tmp_path)
     writer.record(played(0, (0, 0), (1, 10), A))
     writer.record(played(1, (5, 50), (2, 20), B))
-    update = view(tmp_path).last_update(fedrand().sharing)
-    assert update.exact == {A, B} and update.start[A].tolist() == [1, 1] and update.start[B].tolist() == [50, 50]
+    update = last(tmp_path, fedrand())
+    assert (
+        update.switched
+        and update.exact == {A, B}
+        and update.start[A].value.tolist() == [1, 1]
+        and update.start[B].value.tolist() == [50, 50]
+    )
 
 
 def test_a_method_that_forgets_the_past_begins_at_the_broadcast(written):
-    update = view(written).last_update(fedrand(past=False).sharing)
-    assert update.exact == {A, B} and update.start[A].tolist() == [6, 6] and update.start[B].tolist() == [60, 60]
+    update = last(written, fedrand(past=False))
+    assert (
+        update.exact == {A, B}
+        and update.start[A].value.tolist() == [6, 6]
+        and update.start[B].value.tolist() == [60, 60]
+    )
 
 
 def test_a_fresh_private_half_is_not_called_known(tmp_path):
     TranscriptWriter(tmp_path).record(played(4, (5, 50), (2, 20), B))
-    assert view(tmp_path).last_update(fedrand().sharing).exact == {A, B}
-    assert view(tmp_path).last_update(fedrand(first="fresh").sharing).exact == {B}
+    assert last(tmp_path, fedrand()).exact == {A, B}
+    assert last(tmp_path, fedrand(first="fresh")).exact == {B}
 
 
-def test_nothing_is_called_known_where_each_client_draws_its_own_start(tmp_path):
+def test_where_each_client_draws_its_own_start_only_its_zeros_are_known(tmp_path):
     TranscriptWriter(tmp_path).record(played(0, (5, 50), (2, 20), B))
-    assert view(tmp_path).last_update(fedrand(round0="independent").sharing).exact == frozenset()
+    update = last(tmp_path, fedrand(round0="independent"))
+    assert update.exact == {B} and update.start[B].value.tolist() == [0, 0] and update.start[A].age is None
 
 
-def test_where_b_starts_at_zero_the_servers_next_one_stands_in(tmp_path):
+def test_gradients_where_b_starts_at_zero_are_taken_at_the_servers_next_one(tmp_path):
     TranscriptWriter(tmp_path).record(played(0, (1, 0), (2, 20), A))
-    update = view(tmp_path, final=(7, 70)).last_update(fedrand().sharing)
-    assert update.start[B].tolist() == [70, 70] and update.start[A].tolist() == [1, 1] and update.exact == {A}
+    update = last(tmp_path, fedrand())
+    at = probe(view(tmp_path), update)
+    assert at[B].tolist() == [70, 70] and at[A].tolist() == [1, 1] and update.exact == {A, B}
     TranscriptWriter(tmp_path).record(played(1, (3, 30), (2, 20), B))  # another broadcast, nearer than the final one
-    assert ServerView(transcript(tmp_path), "c", {})._stand_ins(params(1, 0), {A}, 0)[B].tolist() == [30, 30]
+    first = history(view(tmp_path), "c", fedrand())[0]
+    assert probe(view(tmp_path), first)[B].tolist() == [30, 30]
 
 
 @pytest.mark.parametrize("change", [("upload.c", "oracle/c"), ('"round": 3', '"round": "x"'), ('"kind": ', '"sort": ')])
@@ -123,9 +140,3 @@ def test_truncating_drops_a_round_and_what_follows(written):
     TranscriptWriter(written).truncate(3)
     assert [entry.round for entry in transcript(written).of("upload", "c")] == [0]
     assert sorted(path.name for path in written.glob("r*")) == ["r0000"]
-
-
-def test_cosine_is_one_along_the_change_zero_across_it_and_sees_only_what_was_sent():
-    change = {A: np.array([1.0, 0.0])}
-    along, across = {A: np.array([2.0, 0.0]), B: np.array([9.0, 9.0])}, {A: np.array([0.0, 3.0]), B: np.zeros(2)}
-    assert cosines([along, across, {A: np.zeros(2)}], change).tolist() == [1.0, 0.0, 0.0]

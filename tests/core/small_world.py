@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Literal, get_args, get_origin
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from fedrand.federation import Federation, Memory, Round
 from fedrand.messages import Download, ServerState, Upload
-from fedrand.params import Key, Keys, Params, copied
+from fedrand.params import FACTORS, Key, Keys, Params, copied
 from fedrand.round import Trained
 from fedrand.strategies import STRATEGIES
 from fedrand.strategy import Strategy
@@ -19,10 +20,18 @@ LOW_A, LOW_B = Key("layers.0.q_proj", "A"), Key("layers.0.q_proj", "B")
 TOP_A, TOP_B = Key("layers.1.q_proj", "A"), Key("layers.1.q_proj", "B")
 SHAPES = {LOW_A: (2, 3), LOW_B: (3, 2), TOP_A: (2, 4), TOP_B: (4, 2)}
 KEYS: Keys = frozenset(SHAPES)
+SECOND = {Key(key.layer, f"{key.factor}2"): shape for key, shape in SHAPES.items()}
+WIDE = {**SHAPES, **SECOND}  # of a Hadamard adapter
+SMALL = {"fedper": {"layers": 1}}  # of the two there are
 
 
 def constant(value: float, keys: Keys = KEYS, dtype: type = np.float32) -> dict[Key, np.ndarray]:
-    return {key: np.full(SHAPES[key], value, dtype) for key in sorted(keys)}
+    return {key: np.full(WIDE[key], value, dtype) for key in sorted(keys)}
+
+
+def keys_of(strategy: Strategy, layers: Sequence[str] = ("layers.0.q_proj", "layers.1.q_proj")) -> Keys:
+    """Every key of an adapter that the strategy is made for."""
+    return frozenset(Key(layer, factor) for layer in layers for factor in FACTORS[strategy.adapter or "lora"])
 
 
 def halves(keys: Keys, factor: str) -> Keys:
@@ -39,11 +48,13 @@ class Adder:
 
     amount: float = 1.0
     num_examples: int = 1
+    keys: Keys = KEYS
     starts: list[Params] = field(default_factory=list)
 
     def initial(self, rng: np.random.Generator) -> Params:
-        draw = {key: rng.uniform(-0.4, 0.4, shape).astype(np.float32) for key, shape in SHAPES.items()}
-        return {key: value * (key.factor == "A") for key, value in draw.items()}
+        shapes = {key: shape for key, shape in WIDE.items() if key in self.keys}
+        draw = {key: rng.uniform(-0.4, 0.4, shape).astype(np.float32) for key, shape in shapes.items()}
+        return {key: value * (key.factor != "B") for key, value in draw.items()}
 
     def train(self, start: Params, trained: Keys, rng: np.random.Generator, proximal: float) -> Trained:
         self.starts.append(copied(start))
@@ -70,9 +81,10 @@ def play(strategy: Strategy, learners: dict, rounds: int, server: ServerState, s
 
 def variants() -> Iterator[tuple[str, Strategy]]:
     """Every strategy as it is, and once with each other value of each of its options of few choices."""
-    for name, make in STRATEGIES.items():
+    for name, method in STRATEGIES.items():
+        make = partial(method, **SMALL.get(name, {}))
         yield name, make()
-        for option in inspect.signature(make, eval_str=True).parameters.values():
+        for option in inspect.signature(method, eval_str=True).parameters.values():
             for value in _choices(option.annotation):
                 if value != option.default:
                     yield f"{name} {option.name}={value}", make(**{option.name: value})

@@ -102,6 +102,19 @@ def test_an_image_may_lie_elsewhere(tmp_path: Path):
     assert load_folder(tmp_path / "data")[0].id == "../a.png"
 
 
+def test_a_table_of_any_name_is_read_by_its_path(tmp_path: Path):
+    draw(tmp_path, "a.png")
+    (tmp_path / "part2.csv").write_text("image,caption\na.png,a cat\n")
+    (example,) = load_folder(tmp_path / "part2.csv")
+    assert (example.id, example.answer) == ("a.png", "a cat")
+
+
+def test_a_file_that_is_no_table(tmp_path: Path):
+    draw(tmp_path, "a.png")
+    with pytest.raises(DataError, match=r"a.png is no table; give a folder, or a file that ends in .jsonl or .csv"):
+        load_folder(tmp_path / "a.png")
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path):
     with pytest.raises(DataError, match=r"no data folder at .*absent; create it"):
         load_folder(tmp_path / "absent")

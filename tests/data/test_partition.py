@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedrand.data import DataError, Partition, by_client, dirichlet, iid, load_emoji
+from fedrand.data import DataError, Partition, by_client, by_label, dirichlet, iid, load_emoji
 from fedrand.randomness import stream
 
 LABELS = [f"label{i % 5}" for i in range(600)]
@@ -77,7 +77,7 @@ def test_a_split_that_cannot_meet_the_minimum_fails_before_drawing():
 
 
 def test_a_hopeless_alpha_ends_after_bounded_tries_and_says_what_would_work():
-    with pytest.raises(DataError, match=r"20 Dirichlet draws .* raise alpha \(now 0.001\).*lower min_size to"):
+    with pytest.raises(DataError, match=r"20 draws .* raise alpha \(now 0.001\).*lower min_size to"):
         dirichlet(LABELS, 50, 0.001, stream(0), max_tries=20)
 
 
@@ -102,6 +102,40 @@ def test_no_clients_is_an_error():
         dirichlet(LABELS, 0, 0.5, stream(0))
     with pytest.raises(DataError, match="3 groups cannot be dealt to 0 clients"):
         iid(["a", "b", "c"], 0, stream(0))
+
+
+@settings(max_examples=30, deadline=None)
+@given(clients=st.integers(1, 5), seed=st.integers(0, 99), width=st.sampled_from([1, 2, 4]))
+def test_a_split_by_label_gives_each_class_to_one_client_whole(clients, seed, width):
+    labels, groups = [f"label{i % 20 // 4}" for i in range(600)], [str(i // width) for i in range(600)]
+    parts = by_label(labels, clients, stream(seed), groups=groups)
+    assert_complete(parts, 600)
+    held = [{labels[i] for i in part} for part in parts]
+    assert sum(map(len, held)) == 5 and min(map(len, held)) >= 1
+
+
+def test_the_same_seed_gives_each_client_the_same_classes_and_another_seed_others():
+    first, again, other = (by_label(LABELS, 3, stream(seed)) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+def test_classes_are_dealt_anew_until_nobody_is_below_the_minimum():
+    """Of labels with 30, 30, 1, 1 examples only the draws that part small from small give both clients 31."""
+    labels = ["a"] * 30 + ["b"] * 30 + ["c", "d"]
+    for seed in range(10):
+        assert [len(part) for part in by_label(labels, 2, stream(seed), min_size=31)] == [31, 31]
+
+
+def test_more_clients_than_classes_is_an_error_that_says_what_would_work():
+    with pytest.raises(DataError, match=r'5 classes cannot give 6 clients one each; take at most 5 .*"dirichlet"'):
+        by_label(LABELS, 6, stream(0))
+
+
+def test_classes_too_small_for_everybody_end_after_bounded_tries():
+    labels = ["a"] * 50 + ["b"] * 3
+    with pytest.raises(DataError, match=r"20 draws .*below 10 examples \(at best 3\).*lower min_size to 3"):
+        by_label(labels, 2, stream(0), max_tries=20)
 
 
 def test_an_iid_split_is_even_complete_and_keeps_groups_whole():

@@ -50,6 +50,7 @@ def test_an_empty_hint_drops_its_context():
 def test_the_question_prompt_as_printed_has_no_question():
     printed = replace(QUESTION, prompt="scienceqa-printed")
     assert render(printed) == f"{START}Context: It lives in water. {OPTIONS}"
+    assert render(replace(printed, hint="")) == f"{START}{OPTIONS}"
 
 
 def test_the_prompt_that_the_paper_s_model_was_tuned_on():

@@ -30,7 +30,7 @@ def trained(request, folders):
 @torch.no_grad()
 def full_logits(model, vlm, example):
     encoded = vlm.encode(example)
-    pixels = vlm.pixels([example.image.load()])
+    pixels = vlm.path.pixels([example.image.load()])
     return model(input_ids=torch.from_numpy(encoded.input_ids)[None], pixel_values=pixels).logits
 
 
@@ -131,7 +131,7 @@ def test_a_file_with_a_tensor_too_many_is_an_error_that_names_it(saved):
         load_peft(saved)
 
 
-@pytest.mark.parametrize("change", [{"peft_type": "LOHA"}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 2}}])
+@pytest.mark.parametrize("change", [{"peft_type": "LOKR"}, {"use_rslora": True}, {"alpha_pattern": {"q_proj": 2}}])
 def test_another_form_of_lora_is_never_read_as_the_plain_one(saved, change):
     path = saved / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -155,3 +155,51 @@ def test_saving_again_replaces_the_folder_whole(saved, engine):
     save_peft(saved, random_params(engine[1], seed=1), 8, 1.0, "base")
     assert sorted(path.name for path in saved.iterdir()) == ["adapter_config.json", "adapter_model.safetensors"]
     assert [path.name for path in saved.parent.iterdir()] == ["adapter"]
+
+
+LOHA = pytest.mark.parametrize("kind", ["hadamard", "hadamard+1"])
+
+
+@LOHA
+def test_peft_loads_a_hadamard_adapter_as_loha_and_gives_the_same_logits(folders, examples, tmp_path, kind):
+    folder = str(folders["fast_vlm"])
+    vlm, adapter, _ = equipped(load_model(folder), rank=RANK, scale=SCALE, kind=kind)
+    save_peft(tmp_path / "adapter", adapter.read(), RANK, SCALE, folder, kind=kind)
+    with quiet():
+        base = AutoModelForImageTextToText.from_pretrained(folder)
+        before = full_logits(base, vlm, examples[0])
+        model = PeftModel.from_pretrained(base, str(tmp_path / "adapter")).eval()
+    ours = full_logits(vlm.model, vlm, examples[0])
+    torch.testing.assert_close(full_logits(model, vlm, examples[0]), ours, atol=1e-5, rtol=1e-5)
+    assert float((ours - before).abs().max()) > 1e-3
+    found = load_peft(tmp_path / "adapter")
+    assert (found.rank, found.scale) == (RANK + (kind == "hadamard+1"), SCALE)
+    if kind == "hadamard":
+        assert identical(found.params, adapter.read())
+
+
+@LOHA
+def test_a_merged_hadamard_adapter_gives_the_same_logits(folders, examples, tmp_path, kind):
+    vlm, adapter, _ = equipped(load_model(str(folders["fast_vlm"])), rank=RANK, scale=SCALE, kind=kind)
+    save_merged(tmp_path / "merged", vlm, adapter.read(), SCALE, kind)
+    with quiet():
+        model = AutoModelForImageTextToText.from_pretrained(tmp_path / "merged").eval()
+    ours = full_logits(vlm.model, vlm, examples[0])
+    torch.testing.assert_close(full_logits(model, vlm, examples[0]), ours, atol=1e-4, rtol=1e-4)
+
+
+def test_first_pairs_alone_are_written_as_lora_whatever_the_kind(folders, tmp_path):
+    _, adapter, _ = equipped(load_model(str(folders["fast_vlm"])), kind="hadamard+1")
+    first = {key: value for key, value in adapter.read().items() if key.factor in ("A", "B")}
+    save_peft(tmp_path / "adapter", first, 8, 1.0, "base", kind="hadamard+1")
+    assert json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())["peft_type"] == "LORA"
+    assert identical(load_peft(tmp_path / "adapter").params, first)
+
+
+def test_a_second_pair_of_one_layer_only_is_never_exported(folders, tmp_path):
+    _, adapter, _ = equipped(load_model(str(folders["fast_vlm"])), kind="hadamard")
+    params = adapter.read()
+    lost = adapter.keys[-1]
+    del params[lost]
+    with pytest.raises(AdapterFileError, match=f"lacks 1 tensors, first {lost}"):
+        save_peft(tmp_path / "adapter", params, 8, 1.0, "base", kind="hadamard")

@@ -1,13 +1,16 @@
 """What a recipe will cost, counted without weights: the numbers of the real computation, and of sums done by hand."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
+from tiny_families import save_family
 from tiny_models import save_model
 from tiny_tinyllava import save_tinyllava
 
-from fedrand.cost import bare_adapter, forecast, image_cost, step_cost, steps
+from fedrand.cost import bare_adapter, drawn, forecast, image_cost, step_cost, steps
 from fedrand.counting import Count
+from fedrand.datasets import load_dataset
 from fedrand.doctor import examine
 from fedrand.lora import Adapter
 from fedrand.models import ModelError, load_model
@@ -16,6 +19,7 @@ from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
 from fedrand.progress import Progress
 from fedrand.recipe import load_recipe
+from fedrand.world import holdings
 
 F = torch.nn.functional
 SPARE = {"fast_vlm": 0.15, "llava": 0.15, "tinyllava": 0.0}  # transformers' Llama repeats its keys on fake tensors only
@@ -104,17 +108,57 @@ def bare(folder):
     return folder
 
 
+def foretold(*overrides):
+    recipe = load_recipe("emoji", [*SMALL, *overrides])
+    dataset = load_dataset(recipe.data, recipe.seed, Progress())
+    return forecast(recipe, dataset, holdings(recipe, dataset))
+
+
 def test_a_recipe_is_foretold_from_a_folder_without_weights(tmp_path):
     folder = save_tinyllava(tmp_path)
-    whole = forecast(load_recipe("emoji", [*SMALL, f"model.name={folder}"]))
-    assert forecast(load_recipe("emoji", [*SMALL, f"model.name={bare(folder)}"])) == whole
+    whole = foretold(f"model.name={folder}")
+    assert foretold(f"model.name={bare(folder)}") == whole
     assert whole.traffic == pytest.approx(4 * whole.adapter * (1 + 0.5) * 2 * 5, rel=0.02)  # down all of it, up a half
     assert whole.memory > 4 * (whole.parameters + 6 * whole.adapter)
 
 
 def test_steps_are_counted_client_by_client_up_to_the_bound():
     recipe = load_recipe("emoji", [*SMALL, "train.epochs=2", "train.max_steps=5"])
-    assert steps(recipe, [8, 9, 100]) == (2 + 4 + 5) / 3 * 2 * 5
+    members = {"a": 8, "b": 9, "c": 100}
+    asked = [name for names in drawn(recipe, list(members)) for name in names]
+    assert len(asked) == 2 * 5 and len(set(asked)) == 3
+    assert steps(recipe, members) == sum({"a": 2, "b": 4, "c": 5}[name] for name in asked)
+
+
+def test_one_client_with_all_the_data_makes_every_round_s_steps_alone():
+    recipe = load_recipe("emoji", [*SMALL, "strategy.name=centralised"])
+    assert steps(recipe, {"all": 81}) == 11 * 5
+
+
+def test_an_outline_reads_text_only_models_and_says_where_the_fast_path_cannot_hold(tmp_path, examples):
+    with quiet():
+        text, varying = (save_family(tmp_path / family, family) for family in ("llama", "qwen2_vl"))
+    vlm, batch = outline(str(text)), [load_model(str(text)).encode(replace(examples[0], image=None))]
+    assert step_cost(vlm, bare_adapter(vlm, 2), batch).flops > 0
+    with pytest.raises(ModelError, match="its images take a varying number of tokens"):
+        outline(str(varying))
+
+
+def test_the_foretold_adapter_and_step_are_of_the_strategy_s_kind(tmp_path, examples):
+    folder = str(save_tinyllava(tmp_path))
+    plain, product = outline(folder), outline(folder)
+    one, two = bare_adapter(plain, 4), bare_adapter(product, 4, "hadamard")
+    batch = [plain.encode(examples[0])]
+    assert two.flat.numel() == 2 * one.flat.numel()
+    assert step_cost(product, two, batch).flops > step_cost(plain, one, batch).flops
+
+
+def test_the_doctor_loads_the_data_once(tmp_path, monkeypatch):
+    loaded = []
+    for place in ("fedrand.doctor", "fedrand.world"):
+        monkeypatch.setattr(f"{place}.load_dataset", lambda *given: loaded.append(given) or load_dataset(*given))
+    examine(load_recipe("emoji", [*SMALL, "data.limit=60", f"model.name={save_tinyllava(tmp_path)}"]), Progress())
+    assert len(loaded) == 1
 
 
 def test_the_doctor_of_a_model_without_weights_tells_its_costs_and_stops(tmp_path):
@@ -141,6 +185,6 @@ def test_the_doctor_of_a_whole_model_tells_foretold_and_measured():
 def test_an_outline_without_a_processor_is_one_line(tmp_path):
     save_tinyllava(tmp_path)
     shutil.move(tmp_path / "config.json", tmp_path / "elsewhere.json")
-    with pytest.raises(ModelError, match="cannot outline model") as error:
+    with pytest.raises(ModelError, match="its config and processor are needed") as error:
         outline(str(tmp_path))
     assert "\n" not in str(error.value)

@@ -10,7 +10,7 @@ from fedrand.batch import collate
 from fedrand.data.example import Example
 from fedrand.data.prompts import render
 from fedrand.models import ExampleError, ImageFeatures, ModelError
-from fedrand.models.encoding import Encoder
+from fedrand.models.encoding import Encoder, OneLength
 
 IMAGE, START, END = 3, 1, 2
 IMAGE_TOKENS = {"fast_vlm": 16, "llava": 4}
@@ -92,7 +92,7 @@ def test_a_tokenizer_that_would_merge_prompt_and_answer_keeps_them_apart():
         ids = [vocabulary["AB"]] if text == "A B" else [vocabulary[text]]
         return {"input_ids": ids}
 
-    encoder = Encoder(tokenizer, "<image>", image_token=3, image_tokens=1, end=2, limit=9)
+    encoder = Encoder(tokenizer, OneLength("<image>", 3, 1), end=2, limit=9)
     encoded = encoder.encode(Example("x", None, "{image}A", "B", ()))
     assert (encoded.input_ids.tolist(), encoded.answer_start) == ([5, 8, 2], 1)
 

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from equipment import equipped
 
-from fedrand.generate import captions, generate_ids
+from fedrand.generate import captions, descriptions, generate_ids
 from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
+from fedrand.score import token_scores
 
 
 def by_transformers(vlm, example, max_new_tokens):
     encoded = vlm.encode(example, with_answer=False)
     ids = torch.from_numpy(encoded.input_ids)[None]
-    pixels = {} if encoded.image is None else {"pixel_values": vlm.pixels([encoded.image.load()])}
+    pixels = {} if encoded.image is None else {"pixel_values": vlm.path.pixels([encoded.image.load()])}
     with quiet():
         out = vlm.model.generate(
             input_ids=ids,
@@ -119,3 +122,26 @@ def test_captions_are_text_in_the_order_given(talkative, asked):
 
 def test_no_prompt_gives_no_caption(engine):
     assert captions(engine[0], engine[2], []) == []
+
+
+def test_a_descriptions_entropies_are_those_of_a_second_pass_over_it(exact_vlm, examples):
+    vlm, _, features = equipped(exact_vlm)
+    vlm.ends = ()  # a random model would end at once
+    prompts = [vlm.encode(example, with_answer=False) for example in examples]
+    found = descriptions(vlm, features, prompts, max_new_tokens=9, batch_size=5)
+    for prompt, said in zip(prompts, found, strict=True):
+        whole = replace(prompt, input_ids=np.concatenate([prompt.input_ids, said.ids]))
+        (again,) = token_scores(vlm, features, [whole])
+        assert said.renyi.shape == (4, 9)
+        assert said.renyi == pytest.approx(again.renyi, abs=1e-10)
+
+
+def test_a_description_that_ends_has_the_entropies_of_its_end(talkative, asked):
+    vlm, _, features = talkative
+    prompts = [vlm.encode(example, with_answer=False) for example in asked]
+    found = descriptions(vlm, features, prompts, max_new_tokens=12, batch_size=7)
+    assert [said.ids.tolist() for said in found] == [ids.tolist() for ids in generate_ids(vlm, features, prompts, 12)]
+    assert [said.renyi.shape[1] - len(said.ids) for said in found] == [int(len(said.ids) < 12) for said in found]
+    assert len({len(said.ids) for said in found}) > 2
+    for prompt, said in zip(prompts, found, strict=True):
+        assert said.renyi == pytest.approx(descriptions(vlm, features, [prompt], 12)[0].renyi, abs=1e-4)

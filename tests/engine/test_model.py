@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
-from transformers import LlamaForCausalLM, LlavaForConditionalGeneration
+from transformers import LlavaForConditionalGeneration
 from transformers.utils import logging
 
 from fedrand.batch import collate
 from fedrand.data.example import DataError, ImageSource
-from fedrand.models import ImageFeatures, ModelError, language_linears, load_model
+from fedrand.models import ImageFeatures, ModelError, language_linears, load_model, probe
 from fedrand.models import load as loading
-from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
 
 
@@ -24,14 +23,14 @@ def own_logits(vlm, example):
     """The model's own forward on pixels, [T, V]."""
     encoded = vlm.encode(example)
     ids = torch.from_numpy(encoded.input_ids)[None]
-    return vlm.model(input_ids=ids, pixel_values=vlm.pixels([example.image.load()])).logits[0]
+    return vlm.model(input_ids=ids, pixel_values=vlm.path.pixels([example.image.load()])).logits[0]
 
 
 def test_cached_features_give_the_model_s_own_logits_also_in_a_padded_batch(vlm, examples):
     encoded = [vlm.encode(example) for example in examples[:4]]
     assert len({len(one) for one in encoded}) > 1
     with torch.no_grad():
-        logits = vlm.head(vlm.decode(collate(vlm, ImageFeatures(vlm), encoded).embeds))
+        logits = vlm.head(vlm.path.decode(collate(vlm, ImageFeatures(vlm), encoded).inputs))
         for row, one, example in zip(logits, encoded, examples, strict=False):
             torch.testing.assert_close(row[: len(one)], own_logits(vlm, example), atol=1e-4, rtol=1e-4)
 
@@ -42,13 +41,13 @@ def test_nothing_of_the_base_has_a_gradient_and_nothing_is_in_training_mode(vlm)
 
 
 def test_nobody_can_put_the_model_in_training_mode_and_change_its_features(fast_vlm, examples):
-    pixels = fast_vlm.pixels([example.image.load() for example in examples[:4]])
-    before, mark = fast_vlm.project(pixels), fast_vlm.fingerprint()
+    pixels = fast_vlm.path.pixels([example.image.load() for example in examples[:4]])
+    before, mark = fast_vlm.path.project(pixels), fast_vlm.fingerprint()
     fast_vlm.model.train()
     fast_vlm.model.model.vision_tower.train(True)
     fast_vlm.model.eval()
     fast_vlm.model.model.train()
-    after = fast_vlm.project(pixels)
+    after = fast_vlm.path.project(pixels)
     assert all(torch.equal(one, other) for one, other in zip(before, after, strict=True))
     assert fast_vlm.fingerprint() == mark
 
@@ -83,7 +82,7 @@ def test_images_are_always_computed_sixteen_at_a_time_and_only_their_own_rows_ar
         sizes.append(len(pixels))
         return list(torch.zeros(len(pixels), 2, 3))
 
-    monkeypatch.setattr(fast_vlm, "project", project)
+    monkeypatch.setattr(fast_vlm.path, "project", project)
     kept = ImageFeatures(fast_vlm)([example.image for example in examples[:5]])
     assert sizes == [16]
     assert all(feature.untyped_storage().nbytes() == feature.nbytes for feature in kept)
@@ -92,7 +91,7 @@ def test_images_are_always_computed_sixteen_at_a_time_and_only_their_own_rows_ar
 def test_an_image_is_computed_once(fast_vlm, examples, monkeypatch):
     features = ImageFeatures(fast_vlm)
     features.prepare(example.image for example in examples)
-    monkeypatch.setattr(fast_vlm, "pixels", None)
+    monkeypatch.setattr(fast_vlm.path, "pixels", None)
     assert len(features([examples[3].image, examples[3].image])) == 2
 
 
@@ -106,7 +105,7 @@ def test_a_broken_image_is_named(fast_vlm, tmp_path):
 def test_other_floating_types_load(folders, examples):
     vlm = load_model(str(folders["fast_vlm"]), dtype="bfloat16")
     features = ImageFeatures(vlm)
-    logits = vlm.head(vlm.decode(collate(vlm, features, [vlm.encode(examples[0])]).embeds))
+    logits = vlm.head(vlm.path.decode(collate(vlm, features, [vlm.encode(examples[0])]).inputs))
     assert features([examples[0].image])[0].dtype == torch.bfloat16
     assert logits.dtype == torch.float32
 
@@ -163,44 +162,43 @@ def test_a_model_that_lacks_weights_is_refused_and_never_filled_with_random_ones
         load_model(str(folder))
 
 
-def test_a_text_only_model_is_refused(folders, fast_vlm, tmp_path):
+def test_a_model_without_an_image_processor_is_one_line(folders, tmp_path):
     folder = copied(folders, tmp_path)
-    with quiet():
-        LlamaForCausalLM(fast_vlm.model.config.text_config).save_pretrained(folder)
-    with pytest.raises(ModelError, match=r"cannot load model .*llama"):
+    (folder / "processor_config.json").unlink()
+    with pytest.raises(ModelError, match=r"cannot load model .*Can't load image processor"):
         load_model(str(folder))
 
 
 class TwoAxes(LlavaForConditionalGeneration):
-    """Stands for Qwen2-VL and its like: an image's positions are not one after the other."""
+    """Places its tokens in a way that nothing below its head knows of."""
 
     def forward(self, input_ids=None, **inputs):
         return super().forward(input_ids, **inputs, position_ids=2 * torch.arange(input_ids.shape[1])[None])
 
 
-def test_a_model_whose_positions_run_on_two_axes_is_refused_with_what_is_supported(folders, monkeypatch):
+def test_a_model_whose_logits_no_path_gives_is_refused_with_what_is_supported(folders, monkeypatch):
     monkeypatch.setattr(loading.AutoModelForImageTextToText, "from_pretrained", TwoAxes.from_pretrained)
-    with pytest.raises(ModelError, match=r"gives other logits on cached features .*LLaVA family"):
+    with pytest.raises(ModelError, match=r"cannot run model .* gives other logits below its head .*such as LLaVA"):
         load_model(str(folders["llava"]))
 
 
-def test_a_model_whose_images_take_a_varying_number_of_tokens_is_refused(folders, tmp_path):
+def test_a_tower_that_cannot_take_what_its_processor_makes_is_refused(folders, tmp_path):
     folder = copied(folders, tmp_path)
     path = folder / "processor_config.json"
     config = json.loads(path.read_text())
     config["image_processor"] |= {"size": {"shortest_edge": 32}, "do_center_crop": False}
     path.write_text(json.dumps(config))
-    with pytest.raises(ModelError, match="takes images at varying length"):
+    with pytest.raises(ModelError, match="cannot run model"):
         load_model(str(folder))
 
 
 def test_a_processor_of_another_family_is_one_line_with_what_is_supported(folders, monkeypatch):
-    def nested(processor, config, name):
+    def nested(processor):
         raise TypeError("images must be a list of lists\nof images")
 
-    monkeypatch.setattr(loading, "image_tokens", nested)
+    monkeypatch.setattr(probe, "image_text", nested)
     with pytest.raises(
-        ModelError, match=r"cannot load model .*list of lists\); choose one of the LLaVA family"
+        ModelError, match=r"cannot run model .*list of lists; choose one whose forward takes image features"
     ) as error:
         load_model(str(folders["llava"]))
     assert "\n" not in str(error.value)

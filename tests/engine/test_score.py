@@ -50,9 +50,9 @@ def test_float32_entropies_agree_with_float64(engine, examples):
 def test_scores_come_in_the_order_given_and_do_not_depend_on_the_batch(engine, examples):
     vlm, _, features = engine
     encoded = [vlm.encode(example) for example in examples]
-    together = token_scores(vlm, features, encoded, batch_size=5, image=True)
+    together = token_scores(vlm, features, encoded, batch_size=5, prompt=True)
     for example, one, score in zip(examples, encoded, together, strict=True):
-        (alone,) = token_scores(vlm, features, [one], image=True)
+        (alone,) = token_scores(vlm, features, [one], prompt=True)
         assert score.id == alone.id == example.id
         assert score.logp.shape == (len(one) - one.answer_start,)
         assert score.renyi.shape == (4, len(score.logp))
@@ -63,10 +63,10 @@ def test_scores_come_in_the_order_given_and_do_not_depend_on_the_batch(engine, e
 def test_scores_are_the_model_s_own_next_token_distributions(engine, examples):
     vlm, _, features = engine
     encoded = vlm.encode(examples[0])
-    (score,) = token_scores(vlm, features, [encoded], image=True)
+    (score,) = token_scores(vlm, features, [encoded], prompt=True)
     ids = torch.from_numpy(encoded.input_ids)
     with torch.no_grad():
-        pixels = vlm.pixels([examples[0].image.load()])
+        pixels = vlm.path.pixels([examples[0].image.load()])
         logp = vlm.model(input_ids=ids[None], pixel_values=pixels).logits[0].double().log_softmax(-1)
     own = logp[:-1].gather(-1, ids[1:, None])[:, 0]
     assert score.logp == pytest.approx(own[encoded.answer_start - 1 :].numpy(), abs=1e-4)
@@ -86,12 +86,16 @@ def test_logits_in_chunks_give_the_same_scores(engine, examples, monkeypatch):
         assert score.renyi == pytest.approx(chunked.renyi, abs=1e-5)
 
 
-def test_an_example_without_an_image_has_no_image_slice(engine, examples):
+def test_the_prompts_slices_are_the_image_and_the_text_after_it(engine, examples):
     vlm, _, features = engine
     mixed = [vlm.encode(examples[0]), vlm.encode(examples[1], with_image=False)]
-    seen, blind = token_scores(vlm, features, mixed, image=True)
-    assert seen.image.shape == (4, vlm.image_tokens) and blind.image is None
-    assert token_scores(vlm, features, mixed[1:], image=True)[0].image is None
+    seen, blind = token_scores(vlm, features, mixed, prompt=True)
+    assert seen.image.shape == (4, vlm.path.layout.image_tokens) and blind.image is None
+    after = mixed[0].answer_start - 1 - int(np.flatnonzero(mixed[0].input_ids == vlm.path.layout.image_token)[-1])
+    assert seen.instruction.shape == (4, after) and blind.instruction.shape == (4, mixed[1].answer_start)
+    # the last position of the prompt predicts the answer's first token
+    assert seen.instruction[:, -1] == pytest.approx(seen.renyi[:, 0], abs=1e-5)
+    assert token_scores(vlm, features, mixed[1:], prompt=True)[0].image is None
 
 
 def test_the_loss_of_a_set_is_weighted_by_tokens(engine, examples):

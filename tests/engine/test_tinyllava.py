@@ -1,6 +1,7 @@
 """TinyLLaVA from a folder in its published form: loaded, trained, decoded and exported like every other model."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from peft import PeftModel
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 from tiny_tinyllava import FFN, HEAD, HEADS, KV_HEADS, LAYERS, WIDTH, save_tinyllava
-from transformers import CLIPVisionConfig
+from tokenizers import Tokenizer
+from transformers import CLIPVisionConfig, PreTrainedTokenizerFast
 
 from fedrand.adapter_file import save_merged, save_peft
 from fedrand.batch import answer_hidden, collate
@@ -17,6 +19,7 @@ from fedrand.data.example import Example
 from fedrand.generate import captions, generate_ids
 from fedrand.lora import Adapter
 from fedrand.models import ExampleError, ImageFeatures, ModelError, load_model
+from fedrand.models.encoding import Encoder
 from fedrand.models.linears import language_linears
 from fedrand.models.load import quiet
 from fedrand.models.openelm_config import OpenELMConfig
@@ -43,7 +46,7 @@ def vlm(folder):
 def own_logits(model, vlm, example):
     """The model's own forward on pixels, [1, T, V]."""
     ids = torch.from_numpy(vlm.encode(example).input_ids)[None]
-    return model(input_ids=ids, pixel_values=vlm.pixels([example.image.load()])).logits
+    return model(input_ids=ids, pixel_values=vlm.path.pixels([example.image.load()])).logits
 
 
 @pytest.mark.parametrize("connector", ["linear", "mlp2x_gelu"])
@@ -60,21 +63,21 @@ def test_every_weight_of_the_checkpoint_is_in_the_model_to_the_bit(tmp_path, con
 
 
 def test_an_image_is_its_patches_without_cls_from_the_last_layer_but_one(vlm, examples):
-    pixels = vlm.pixels([example.image.load() for example in examples[:2]])
+    pixels = vlm.path.pixels([example.image.load() for example in examples[:2]])
     assert pixels.shape == (2, 3, 32, 32)
     tower, connector = vlm.model.vision_tower._vision_tower, vlm.model.connector._connector
     with torch.no_grad():
         states = tower(pixels, output_hidden_states=True).hidden_states
         assert len(states) == 4
         wanted = connector(states[2][:, 1:])
-    torch.testing.assert_close(torch.stack(vlm.project(pixels)), wanted)
-    assert vlm.image_tokens == wanted.shape[1] == 4
+    torch.testing.assert_close(torch.stack(vlm.path.project(pixels)), wanted)
+    assert vlm.path.layout.image_tokens == wanted.shape[1] == 4
 
 
 def test_pixels_are_clip_s_square_of_any_image(vlm):
     wide = np.zeros((20, 60, 3), np.uint8)
     wide[:, 20:40] = 255
-    (middle,) = vlm.pixels([Image.fromarray(wide)])
+    (middle,) = vlm.path.pixels([Image.fromarray(wide)])
     assert float(middle[0].mean()) > 1.5  # the sides were cut off, the white middle is left
 
 
@@ -82,7 +85,7 @@ def test_cached_features_give_the_model_s_own_logits_also_in_a_padded_batch(vlm,
     encoded = [vlm.encode(example) for example in examples[:4]]
     assert len({len(one) for one in encoded}) > 1
     with torch.no_grad():
-        logits = vlm.head(vlm.decode(collate(vlm, ImageFeatures(vlm), encoded).embeds))
+        logits = vlm.head(vlm.path.decode(collate(vlm, ImageFeatures(vlm), encoded).inputs))
         for row, one, example in zip(logits, encoded, examples, strict=False):
             torch.testing.assert_close(row[: len(one)], own_logits(vlm.model, vlm, example)[0], atol=1e-4, rtol=1e-4)
 
@@ -93,14 +96,36 @@ def test_labels_are_the_answer_and_the_end_and_never_the_image(vlm, examples):
     assert vlm.tokenizer.decode(labels[:-1]) == "a red cat"
     assert labels[-1] == vlm.tokenizer.eos_token_id == 2
     assert one.input_ids[0] == vlm.tokenizer.bos_token_id == 1
-    assert (one.input_ids == vlm.image_token).sum() == vlm.image_tokens
+    assert (one.input_ids == vlm.image_token).sum() == vlm.path.layout.image_tokens
     assert vlm.image_token not in labels and vlm.pad != vlm.image_token
 
 
 def test_no_text_makes_an_image_token(vlm, examples):
     assert vlm.image_token not in vlm.tokenizer("naïve € 猫 \0 \u200b")["input_ids"]
-    with pytest.raises(ExampleError, match=r"2 image tokens in its prompt, 1 expected; remove '<unk>'"):
+    with pytest.raises(ExampleError, match=r"2 image tokens in its text, 1 expected; remove '<unk>'"):
         vlm.encode(Example("x", examples[0].image, "{image} {question} ASSISTANT:", "cat", ("cat",), question="<unk>?"))
+
+
+@pytest.mark.parametrize("with_image", [True, False])
+def test_a_character_that_the_tokenizer_does_not_know_is_never_taken_for_an_image(vlm, examples, with_image):
+    """As with a tokenizer that has no bytes to fall back on."""
+    tokenizer = json.loads(vlm.tokenizer.backend_tokenizer.to_str())
+    tokenizer["model"] |= {"byte_fallback": False, "unk_token": "<unk>"}
+    poorer = PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(json.dumps(tokenizer)), unk_token="<unk>")
+    encoder = Encoder(poorer, vlm.path.layout, 2, 512)
+    known = replace(examples[0], image=examples[0].image if with_image else None, prompt="{image} USER:")
+    assert vlm.image_token in poorer("猫")["input_ids"]
+    assert (encoder.encode(known).input_ids == 0).sum() == vlm.path.layout.image_tokens * with_image
+    for text in ({"answer": "a 猫"}, {"prompt": "{image} {question} USER:", "question": "猫?"}):
+        with pytest.raises(
+            ExampleError, match=f"has {1 + with_image} image tokens in its text, {with_image:d} expected"
+        ):
+            encoder.encode(replace(known, **text))
+
+
+def test_what_it_says_is_neither_an_image_nor_padding_but_may_end(vlm):
+    assert vlm.never_said == [vlm.image_token] == [0]
+    assert vlm.ends == (2,) and vlm.pad == 2 and not vlm.path.slow
 
 
 def test_text_after_the_image_begins_as_it_did_when_the_checkpoint_was_trained(vlm):
@@ -171,7 +196,7 @@ def test_batched_decoding_with_a_cache_says_what_one_at_a_time_without_says(vlm,
         image = features([prompt.image])
         for token in ids:
             with torch.no_grad():
-                logits = vlm.head(vlm.decode(vlm.embed(torch.from_numpy(sequence)[None], image)))[0, -1]
+                logits = vlm.head(vlm.path.decode(vlm.path.inputs(torch.from_numpy(sequence)[None], (), image)))[0, -1]
             logits[vlm.image_token] = -torch.inf
             assert int(logits.argmax()) == token
             sequence = np.append(sequence, token)

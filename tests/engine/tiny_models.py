@@ -49,7 +49,7 @@ def _settle(tower: torch.nn.Module) -> None:
     tower.eval()
 
 
-def _text() -> LlamaConfig:
+def text_config() -> LlamaConfig:
     return LlamaConfig(
         vocab_size=len(SPECIAL) + 256 + 40,
         hidden_size=32,
@@ -82,7 +82,7 @@ def _fast_vlm() -> FastVlmForConditionalGeneration:
         drop_connect_rate=0.0,
         dropout_rate=0.0,
     )
-    config = FastVlmConfig(vision_config=vision, text_config=_text(), image_token_index=3)
+    config = FastVlmConfig(vision_config=vision, text_config=text_config(), image_token_index=3)
     return FastVlmForConditionalGeneration(config)
 
 
@@ -95,7 +95,7 @@ def _llava() -> LlavaForConditionalGeneration:
         image_size=PIXELS,
         patch_size=16,
     )
-    config = LlavaConfig(vision_config=vision, text_config=_text(), image_token_index=3)
+    config = LlavaConfig(vision_config=vision, text_config=text_config(), image_token_index=3)
     return LlavaForConditionalGeneration(config)
 
 
@@ -109,14 +109,15 @@ def _processor(patch: int, extra: int) -> LlavaProcessor:
     strategy = "default" if extra else "full"
     return LlavaProcessor(
         images,
-        _tokenizer(),
+        tokenizer(),
         patch_size=patch,
         vision_feature_select_strategy=strategy,
         num_additional_image_tokens=extra,
     )
 
 
-def _tokenizer() -> PreTrainedTokenizerFast:
+def tokenizer(more: tuple[str, ...] = (), named: dict[str, str] | None = None) -> PreTrainedTokenizerFast:
+    """Byte-level BPE; `more` special tokens are added behind it, and some that the tokenizer knows by a name."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()
@@ -134,7 +135,8 @@ def _tokenizer() -> PreTrainedTokenizerFast:
         pad_token="<pad>",
         bos_token="<s>",
         eos_token="</s>",
-        additional_special_tokens=["<image>"],
+        additional_special_tokens=["<image>", *more],
+        **({"extra_special_tokens": named} if named else {}),
         padding_side="left",
         clean_up_tokenization_spaces=False,
     )

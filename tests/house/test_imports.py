@@ -14,8 +14,8 @@ PACKAGE = Path(__file__).parents[2] / "src" / "fedrand"
 AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress",
-    "engine": "models lora adapter_file batch train score choices gradients generate counting",
-    "cli": "cli __main__ demo doctor",
+    "engine": "models lora hadamard adapter_file batch train score choices gradients activations generate counting",
+    "cli": "cli __main__ demo doctor crew reproduce",
 }
 MAY_IMPORT = {
     "core": {"core"},
@@ -31,21 +31,26 @@ MAY_IMPORT = {
 EXCEPT = {("fedrand.run", "fedrand.audit.transcript")}  # the run writes what the audit reads: one file knows the form
 DOORS = {  # outside packages and the files that may import them
     "numpy": None,
-    "PIL": {"data/example.py", "models/probe.py", "models/vlm.py"},
+    "matplotlib": {"reproduce/pictures.py"},
+    "dp_accounting": {"accountant.py"},
+    "scipy": {"audit", "reproduce/cells.py"},
+    "datasets": {"data/hub.py"},
+    "PIL": {"data/canaries.py", "data/example.py", "models/probe.py", "models/fast.py", "models/own_forward.py"},
     "pydantic": {"recipe.py", "settings.py"},
     "pydantic_core": {"recipe.py"},
     "rich": {"progress.py", "report/terminal.py"},
     "safetensors": {"tensorfile.py", "adapter_file.py", "models/load.py"},
     "torch": {"models/runtime.py"},
-    "transformers": {
+    "transformers": {  # one part of a model's folder each, and a model that is no class of its own
         "models/load.py",
         "models/openelm.py",
         "models/openelm_config.py",
         "models/outline.py",
+        "models/processor.py",
         "models/tinyllava.py",
     },
 }
-PEFT_NAMES = ("base_model.model", "lora_A", "lora_B")
+PEFT_NAMES = ("base_model.model", "lora_A", "lora_B", "hada_")
 AREA_OF = {name: area for area, names in AREAS.items() for name in names.split()}
 FILES = sorted(PACKAGE.rglob("*.py"))
 

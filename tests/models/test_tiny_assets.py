@@ -62,7 +62,7 @@ def test_its_tower_stays_in_eval_mode_and_keeps_its_statistics(vlm):
     tower = vlm.model.model.vision_tower
     before = {name: value.clone() for name, value in tower.named_buffers()}
     vlm.model.train()
-    vlm.project(torch.rand(2, 3, 96, 96))
+    vlm.path.project(torch.rand(2, 3, 96, 96))
     assert not any(module.training for module in tower.modules())
     assert all(torch.equal(value, before[name]) for name, value in tower.named_buffers())
 

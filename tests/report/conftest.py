@@ -143,12 +143,17 @@ class Reader(HTMLParser):
         self.open: list[str] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
+        self.parts: dict[str, list[str]] = {"": []}  # words by the id of the heading that they stand under
+        self.part = ""
         self.feed(page)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
+        if tag in ("h2", "h3") and (name := dict(attrs).get("id")):
+            self.part = name
+            self.parts[name] = []
         if tag not in VOID:
             self.open.append(tag)
 
@@ -158,6 +163,10 @@ class Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.open and self.open[-1] != "style":
             self.words.append(data)
+            self.parts[self.part].append(data)
+
+    def under(self, heading: str) -> str:
+        return " ".join(" ".join(self.parts[heading]).split())
 
     @property
     def text(self) -> str:

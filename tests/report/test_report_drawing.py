@@ -6,7 +6,7 @@ import pytest
 from fedrand.report.amounts import count, flat, interval, number, pick, plain, spread
 from fedrand.report.charts import auroc_axis, bar, losses
 from fedrand.report.charts import interval as drawn_interval
-from fedrand.report.leakage import findings
+from fedrand.report.finding import findings
 from fedrand.report.load import read_rounds
 from fedrand.report.markup import element, join
 from fedrand.report.plane import Point, Span, plane
@@ -82,6 +82,14 @@ def test_an_interval_lies_at_its_share_of_the_axis(world):
     assert re.search(r'<line x1="33.33%" x2="33.33%"[^>]*class="half"', drawn)
     assert re.search(r'<circle cx="30.33%"[^>]*class="hollow"', drawn)
     assert '<svg x="51.67%"' in drawn and "leak dot" in drawn
+
+
+def test_the_interval_for_all_attacks_together_is_a_thin_line_behind(world):
+    world.audit["protocols"]["P1"]["rows"][1]["adjusted"] = [0.505, 0.605]
+    rows = findings(world.audit, "P1")
+    drawn = drawn_interval(rows[1], auroc_axis(rows))
+    assert re.search(r'<line x1="35.00%" x2="68.33%" [^>]*class="leak whisker">', drawn)
+    assert "whisker" not in drawn_interval(rows[0], auroc_axis(rows))
 
 
 def test_the_axis_grows_with_an_interval_beyond_it(world):

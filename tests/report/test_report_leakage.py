@@ -1,6 +1,7 @@
 import pytest
 
-from fedrand.report.leakage import findings, groups, headline, verdict
+from fedrand.report.finding import findings
+from fedrand.report.leakage import groups, headline, verdict
 
 
 def rows_of(world, model):
@@ -23,6 +24,26 @@ def test_the_verdict_on_a_leak_counts_intervals_and_says_it_picked_one(world):
     )
     assert "reference, caption" in words and "0.555 [0.525, 0.585]" in words
     assert "clearest of 2, not corrected" in words
+
+
+def test_the_verdict_on_a_single_attack_says_nothing_of_picking(world):
+    words = verdict(rows_of(world, "client"))
+    assert words.endswith("held-out items with AUROC 0.618 [0.588, 0.648].")
+
+
+def test_the_verdict_after_correction_counts_and_shows_the_corrected_intervals(world):
+    rows = world.audit["protocols"]["P1"]["rows"]
+    rows[0]["adjusted"], rows[1]["adjusted"] = [0.47, 0.56], [0.51, 0.6]
+    words = verdict(rows_of(world, "server"))
+    assert words.startswith("1 of 2 intervals (95%, for all attacks together) lies above") and "by chance" not in words
+    assert "clearest of 2; corrected for all attacks: [0.510, 0.600]" in words
+
+
+def test_the_verdict_counts_what_is_confounded_and_claims_no_leak_by_it(world):
+    rows = world.audit["protocols"]["P1"]["rows"]
+    rows[1].update(confounded=True, over_blind={"value": 0.01, "low": -0.01, "high": 0.03})
+    words = verdict(rows_of(world, "server"))
+    assert "no leak found by these attacks" in words and words.endswith("tells the two sides apart as well.")
 
 
 def test_the_verdict_without_a_leak_says_what_is_not_ruled_out(world):

@@ -73,7 +73,7 @@ def test_the_page_names_its_language_headings_and_pictures(world, tmp_path, read
     assert reader.all("html")[0]["lang"] == "en"
     assert len(reader.all("h1")) == 1
     assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in reader.all("svg"))
-    ids = {attributes["id"] for attributes in reader.all("h2")}
+    ids = {heading.get("id") for tag in ("h2", "h3") for heading in reader.all(tag)}
     assert {link["href"] for link in reader.all("a")} <= {f"#{name}" for name in ids}
 
 

@@ -1,5 +1,6 @@
 import io
 
+import audits
 from rich.console import Console
 
 from fedrand.report.compare import compare
@@ -26,11 +27,34 @@ def test_a_run_is_shown_before_and_after_with_what_its_figures_are(world):
     assert "method fedrand, seed 7; clients: unweighted mean and standard deviation over the 2 clients" in text
 
 
-def test_an_audit_is_shown_row_by_row_with_reasons(world):
+def test_an_audit_is_shown_by_one_row_per_model_chosen_beforehand_or_the_reason_for_none(world):
     text = shown(audit_table(world.audit))
-    assert row(text, "T0", "server", "reference,", "caption") == ["0.555", "[0.525,", "0.585]", "0.491", "612", "598"]
+    figures = ["0.555", "[0.525,", "0.585]", "\N{EN DASH}", "0.491", "612", "598"]
+    assert row(text, "fixed", "T0", "server", "reference,", "caption") == figures
     assert "no half was sent twice" in text
-    assert "seed 7" in text
+    assert "0.512" not in text
+    assert "seed 7" in text and "5 rows are in audit.json" in text
+
+
+def test_the_verdict_per_threat_model_comes_first_and_is_read_below():
+    text = shown(audit_table(audits.realistic()))
+    lines = text.splitlines()
+    assert [line.split()[:2] for line in lines[2:9]] == [
+        ["worst", name] for name in ("T0", "T1", "T2", "T3", "T3+", "T4", "Tinf")
+    ]
+    assert row(text, "worst", "T1") == ["not", "tested"]
+    assert row(text, "worst", "T3", "update", "gradient", "cosine,", "all", "uploads")[:3] == [
+        "0.812",
+        "[0.782,",
+        "0.842]",
+    ]
+    assert "refused: 598 non-members allow 0.6 false positives" in row_text(lines, "worst  T3 ")
+    assert "T3, curious server: A curious server tells a client's members from others with AUROC 0.812." in lines
+    assert len(lines) < 30
+
+
+def row_text(lines, start):
+    return next(line for line in lines if line.startswith(start))
 
 
 def test_runs_are_shown_side_by_side_with_their_warnings(new_world, tmp_path):
@@ -58,7 +82,7 @@ def test_showing_leaves_the_table_as_it_was(world):
 
 
 def test_a_name_in_brackets_is_a_name_and_no_style(world):
-    world.audit["protocols"]["P1"]["rows"][0]["attack"] = "[red]loss[/red]"
+    world.audit["protocols"]["P1"]["rows"][2]["attack"] = "[red]loss[/red]"
     console = Console(file=io.StringIO(), width=200, force_terminal=True)
     console.print(audit_table(world.audit))
     assert "[red]loss[/red]" in console.file.getvalue()

@@ -50,7 +50,7 @@ def recipe(*overrides: str) -> Recipe:
 
 def federation(made: Recipe) -> Federation:
     learners = {name: Walker(10 + number) for number, name in enumerate(CLIENTS)}
-    return Federation(made.strategy.build(), learners, made.train.clients_per_round, made.seed)
+    return Federation(made.method(), learners, made.train.clients_per_round, made.seed)
 
 
 def start(path: Path, made: Recipe | None = None) -> RunFolder:

@@ -46,6 +46,21 @@ def test_a_simulation_leaves_the_model_as_it_was_and_repeats_to_the_bit(model, c
     assert identical(first.adapter.params, second.adapter.params)
 
 
+def test_a_simulation_of_fedpara_keeps_the_second_pair_at_home_and_saves_lora(model, clients, tmp_path):
+    train = TrainSettings(lr=1e-3, max_steps=2)
+    result = fedrand.simulate(model, clients, fedrand.fedpara(), rounds=2, clients_per_round=2, rank=4, train=train)
+    assert {key.factor for key in result.adapter.params} == {"A", "B"}
+    assert all({key.factor for key in one.local} == {"A", "B", "A2", "B2"} for one in result.clients.values())
+    result.adapter.save(tmp_path / "adapter")
+    assert identical(load_peft(tmp_path / "adapter").params, result.adapter.params)
+
+
+def test_a_centralised_simulation_trains_on_everyones_examples(model, clients):
+    train = TrainSettings(lr=1e-3, max_steps=1)
+    result = fedrand.simulate(model, clients, fedrand.centralised(), rounds=1, clients_per_round=2, train=train)
+    assert result.rounds[0]["clients"]["all"]["num_examples"] == 28
+
+
 def test_what_fedrand_does_not_have_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'simulat'"):
         fedrand.simulat  # noqa: B018

@@ -1,6 +1,7 @@
 """A recipe is strict: what is wrong is named by file, key and choices, in one line."""
 
 import inspect
+import re
 
 import pytest
 
@@ -11,9 +12,12 @@ WRONG = {
     "strategy.rhoo=1": "unknown key strategy.rhoo; choose from name, rho, ",
     "strategy.rho=2": "rho is 2.0; it is a probability, choose one from 0 to 1",
     "strategy.rho='x'": 'strategy.rho is "x"; it must be a valid number',
-    "strategy.draw=lay": "strategy.draw is \"lay\"; it must be 'client' or 'layer'",
+    "strategy.draw=lay": "strategy.draw is \"lay\"; it must be 'client', 'layer' or 'stratified'",
     "strategy.normalize=1": "strategy.normalize is 1; it must be a valid boolean",
-    "strategy.name=fedrnd": "unknown strategy 'fedrnd' at strategy.name; choose from fedavg, fedrand; did you mean",
+    "strategy.name=fedrnd": "unknown strategy 'fedrnd' at strategy.name; choose from fedavg, fedrand, fedper, fedpara, ",
+    "strategy.name=fedpar": "did you mean 'fedpara'?",
+    "adapter.kind=loha": "adapter.kind is \"loha\"; it must be 'auto', 'lora', 'hadamard' or 'hadamard+1'",
+    "adapter.kind=hadamard": 'adapter.kind is "hadamard" but strategy fedrand is made for "lora"; leave adapter.kind out',
     "strategy=3": "strategy is 3; it must be a table of keys",
     "train.lr='a'": 'train.lr is "a"; it must be a valid number',
     "train.lr=true": "train.lr is true; it must be a valid number",
@@ -27,7 +31,15 @@ WRONG = {
     "nonsense.a=1": "unknown key nonsense; choose from seed, model, ",
     "audit.k=[1, 200]": "audit.k.1 is 200; it must be less than or equal to 100",
     "audit.k=5": "audit.k is 5; it must be a list",
-    "data.name=coco": "data.name is \"coco\"; it must be 'emoji' or 'folder'",
+    "data.name=cocoa": "data.name is \"cocoa\"; it must be 'emoji', 'emoji-qa', 'folder', 'scienceqa', 'coco' or 'nocaps'",
+    "data.name=coco": 'name = "coco" needs path, the folder that holds annotations/ and train2014/; give it as data.path=',
+    "data.name=scienceqa": 'name = "scienceqa" needs path, the folder that holds problems.json',
+    "data.name=nocaps": 'name = "nocaps" needs path',
+    "data.partition=labels": "it must be 'dirichlet', 'iid', 'label' or 'client'",
+    "data.label_rule=first": "it must be 'lowest', 'largest-area' or 'most-frequent'",
+    "data.label_rule=largest-area": 'label_rule is for coco, not for name = "emoji"; remove it',
+    "data.domain=in-domain": 'domain is for coco and nocaps, not for name = "emoji"; remove it',
+    "data.sizes=[1, 2]": "data.sizes",
     "data.name=folder": 'name = "folder" needs path',
     "seed=-1": "seed is -1; it must be greater than or equal to 0",
     "preset=papr": "preset is 'papr'; choose from paper",
@@ -72,7 +84,7 @@ def test_a_recipe_without_a_strategy_is_told_to_name_one(tmp_path):
 
 @pytest.mark.parametrize("name", shipped())
 def test_a_resolved_recipe_reads_back_as_it_was(tmp_path, name):
-    recipe = load_recipe(name)
+    recipe = load_recipe(name, [] if name == "emoji" else ["data.path=there"])
     (tmp_path / "recipe.toml").write_text(to_toml(recipe))
     assert from_toml(tmp_path / "recipe.toml") == recipe
 
@@ -83,6 +95,30 @@ def test_a_strategys_options_are_its_functions_parameters(name):
     defaults = {key: parameter.default for key, parameter in inspect.signature(STRATEGIES[name]).parameters.items()}
     assert table.model_dump() == {"name": name, **defaults}
     assert table.build().name == name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind"),
+    [
+        ((), "lora"),
+        (("strategy.name=fedper",), "lora"),
+        (("strategy.name=fedpara",), "hadamard"),
+        (("strategy.name=fedpara", "strategy.form=pfedpara"), "hadamard+1"),
+        (("strategy.name=fedavg", "adapter.kind=hadamard"), "hadamard"),
+        (("strategy.name=fedavg", "adapter.kind=auto"), "lora"),
+    ],
+)
+def test_where_the_recipe_is_silent_the_strategy_chooses_the_adapter(tmp_path, overrides, kind):
+    recipe = load_recipe("emoji", overrides)
+    assert recipe.adapter.kind == kind
+    (tmp_path / "recipe.toml").write_text(to_toml(recipe))
+    assert from_toml(tmp_path / "recipe.toml") == recipe
+
+
+@pytest.mark.parametrize(("name", "other"), [("fedpara", "lora"), ("fedrand", "hadamard"), ("fedpara", "hadamard+1")])
+def test_a_strategy_on_an_adapter_of_another_kind_is_refused(name, other):
+    with pytest.raises(RecipeError, match=f'adapter.kind is "{re.escape(other)}" but strategy {name} is made for'):
+        load_recipe("emoji", [f"strategy.name={name}", f"adapter.kind={other}"])
 
 
 def test_an_override_takes_a_toml_value_or_a_bare_word():

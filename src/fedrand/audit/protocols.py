@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedrand.audit.statistics import Sample, auroc, pooled, two_level_bootstrap
+from fedrand.audit.statistics import Sample, auroc, pooled, two_level_interval
 from fedrand.data.example import Example
 
 BANNER = (
@@ -36,7 +36,7 @@ def row(units: Mapping[str, Sides], score: Score, base: Score | None, rng: np.ra
     usable = {name: sample for name, sample in samples.items() if sample.usable}
     if not usable:
         return {"applies": False, "reason": "no client has both members and non-members"}
-    found = two_level_bootstrap(list(usable.values()), rng, how.resamples, how.level)
+    found = two_level_interval(list(usable.values()), how.level)
     figures: dict[str, Any] = {**found._asdict(), "level": how.level, "applies": True, "reason": ""}
     figures["n_members"] = sum(len(sample.members) for sample in usable.values())
     figures["n_nonmembers"] = sum(len(sample.others) for sample in usable.values())

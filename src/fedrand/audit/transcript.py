@@ -1,7 +1,8 @@
 """The transcript of a run: what the server sent and got, and apart from it what only the clients knew.
 
-A folder rNNNN per round with `broadcast.safetensors`, `upload.CLIENT.safetensors` and, in simulation only,
-`oracle/CLIENT.safetensors` (the client's whole adapter after training); `index.jsonl` names every file with its sha256.
+A folder rNNNN per round with `broadcast.safetensors`, `upload.CLIENT.safetensors`, `refused.CLIENT.safetensors` (it
+reached the server, which did not take it) and, in simulation only, `oracle/CLIENT.safetensors` (the client's whole
+adapter after training); `index.jsonl` names every file with its sha256.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ class TranscriptError(InputError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file. kind: "broadcast", "upload" or "oracle"; keys: "A", "B", "all" or "mixed"."""
+    """One file. kind: "broadcast", "upload", "refused" or "oracle"; keys: "A", "B", "all" or "mixed"."""
 
     round: int
     kind: str
@@ -48,10 +49,13 @@ class TranscriptWriter:
         """The broadcast, every upload that reached the server, and the oracle's files of one round."""
         number, server = round.before.round, round.before
         entries = [self._write(number, "broadcast", "", 0, server.params, server.params)]
-        for outcome in round.outcomes:
+        taken = {upload.client for upload in round.admitted}
+        for outcome in (*round.outcomes, *round.dropped):
             upload = outcome.upload
-            for kind, params in (("upload", upload.params), ("oracle", outcome.state.local)):
-                entries.append(self._write(number, kind, upload.client, upload.num_examples, params, server.params))
+            sent = "upload" if upload.client in taken else "refused"
+            count = upload.num_examples if sent == "upload" else 0  # a refused count may be anything
+            for kind, params in ((sent, upload.params), ("oracle", outcome.state.local)):
+                entries.append(self._write(number, kind, upload.client, count, params, server.params))
         self._index.append(json.dumps(asdict(entry)) for entry in entries)
 
     def truncate(self, round: int) -> None:
@@ -78,6 +82,7 @@ class TranscriptWriter:
 _NAMES = {
     "broadcast": "r{round:04d}/broadcast.safetensors",
     "upload": "r{round:04d}/upload.{client}.safetensors",
+    "refused": "r{round:04d}/refused.{client}.safetensors",
     "oracle": "r{round:04d}/oracle/{client}.safetensors",
 }
 
@@ -102,10 +107,12 @@ def _remove(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Index:
-    """Reads entries of some kinds only: what is of another kind cannot be reached through it."""
+    """Reads entries of some kinds only, and of some clients where they are named: what is of another kind or another
+    client's cannot be reached through it."""
 
     folder: Path
     kinds: tuple[str, ...]
+    clients: tuple[str, ...] | None = None
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -114,12 +121,16 @@ class Index:
         if not lines:
             raise TranscriptError(f"no transcript in {self.folder}; a run writes it: fedrand run RECIPE --out RUN")
         every = (_entry(line, f"{path} line {number}") for number, line in enumerate(lines, 1))
-        return tuple(entry for entry in every if entry.kind in self.kinds)
+        return tuple(entry for entry in every if entry.kind in self.kinds and self._about(entry.client))
+
+    def _about(self, client: str) -> bool:
+        return not client or self.clients is None or client in self.clients
 
     def read(self, entry: Entry) -> Params:
         """The tensors of one file, its bytes checked against the index."""
         if entry not in self.entries:
-            raise PermissionError(f"{entry.file} is no {' or '.join(self.kinds)}; this reader may not open it")
+            whose = f" of {', '.join(self.clients)}" if self.clients is not None else ""
+            raise PermissionError(f"{entry.file} is no {' or '.join(self.kinds)}{whose}; this reader may not open it")
         path = self.folder / entry.file
         if not path.is_file():
             raise TranscriptError(f"{path} is missing; the transcript is not whole")
@@ -136,7 +147,7 @@ class Index:
 
 def transcript(folder: Path) -> Index:
     """What the server sent and got."""
-    return Index(folder, ("broadcast", "upload"))
+    return Index(folder, ("broadcast", "upload", "refused"))
 
 
 def oracle(folder: Path) -> Index:

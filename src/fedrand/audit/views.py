@@ -1,96 +1,198 @@
-"""What a curious server (T3) has of one client: its broadcasts, the client's uploads, and what they add up to."""
+"""What one adversary has: a transcript cut down to what it sees. What it does not see raises PermissionError."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
-from fedrand.audit.transcript import Entry, Index
+from fedrand.admission import tensor_fault
+from fedrand.audit.threats import THREATS, Sight, Threat
+from fedrand.audit.transcript import Entry, Index, transcript
+from fedrand.data.example import Example
 from fedrand.params import Key, Keys, Params
-from fedrand.randomness import stream
-from fedrand.strategy import Sharing, Turn
+
+
+class Group(NamedTuple):
+    """Who sent one tensor in a round: how many clients, and their examples together."""
+
+    senders: int
+    examples: int
+
+
+class Groups(NamedTuple):
+    """One round's groups by tensor (none where nobody sent it), and the examples of everyone who took part (m_r)."""
+
+    of: Mapping[Key, Group]
+    examples: int
 
 
 @dataclass(frozen=True)
-class Rebuilt:
-    """A client's adapter as the server can put it together.
+class View:
+    """One adversary's sight of a run. client: whom it looks at (T3), or who it is (T4). `index` reads no more than
+    the adversary may. Make one with `seen_by`."""
 
-    age: rounds since the client sent each tensor itself; None where it never did and the server's own value stands in.
-    """
-
-    params: Params
-    age: Mapping[Key, int | None]
-
-    @property
-    def stale(self) -> list[int]:
-        """The ages of the tensors that came from the client, each age once."""
-        return sorted({age for age in self.age.values() if age is not None})
-
-
-@dataclass(frozen=True)
-class Update:
-    """One upload as the server sees it. start: the best known adapter the client began from; change: start - end of
-    what was sent (along +gradient); exact: the tensors of `start` that are known to the bit."""
-
-    start: Params
-    change: Params
-    exact: Keys
-
-
-@dataclass(frozen=True)
-class ServerView:
-    """T3 on one client. `index` must be of broadcasts and uploads alone; final: the server's adapter after the last
-    round."""
-
+    threat: Threat
     index: Index
-    client: str
-    final: Params
+    has: frozenset[Sight]
+    client: str = ""
+    shown: Mapping[Sight, object] = field(default_factory=dict[Sight, object])
 
     @property
-    def uploads(self) -> tuple[Entry, ...]:
-        """This client's uploads, oldest first; empty when it never took part."""
-        return tuple(self.index.of("upload", self.client))
+    def rounds(self) -> tuple[int, ...]:
+        """The rounds whose broadcast it saw, oldest first."""
+        self._need(Sight.BROADCASTS)
+        return tuple(entry.round for entry in self.index.of("broadcast"))
 
-    def rebuilt(self) -> Rebuilt:
-        """R1 (paper.md, decision 12): the newest upload, and for what it lacks the newest earlier one that held it;
-        what the client never sent is taken from the broadcast of its last round."""
-        last = self.uploads[-1]
-        params, sent = self._known(last.round + 1, self._broadcast(last.round))
-        return Rebuilt(params, {key: last.round - sent[key] if key in sent else None for key in params})
+    @property
+    def final(self) -> Params:
+        """The server's adapter after the last round."""
+        return self._shown(Sight.FINAL)
 
-    def last_update(self, sharing: Sharing) -> Update:
-        """The newest upload against what the client began that round from, as far as the method tells.
+    @property
+    def groups(self) -> Mapping[int, Groups]:
+        """round -> who sent what, by number."""
+        return self._shown(Sight.GROUPS)
 
-        The sent part began at the broadcast. The rest did too where the method says so; else its start is exact when
-        the client's upload before this one held it (it switched halves in between), else it is the newest one known.
-        """
-        last = self.uploads[-1]
-        broadcast, end = self._broadcast(last.round), self.index.read(last)
-        earlier = [entry.round for entry in self.uploads if entry.round < last.round]
-        method = sharing.split(frozenset(broadcast), Turn(last.round, first=not earlier), stream(0, "method"))
-        known, sent = self._known(last.round, broadcast)
-        rest = method.private and method.private <= method.from_server - method.fresh
-        start = dict(broadcast) if rest else {**known, **{key: broadcast[key] for key in end}}
-        exact = frozenset() if method.shared & method.fresh else frozenset(end)
-        exact |= frozenset(start) if rest else {key for key, round in sent.items() if round in earlier[-1:]}
-        change = {key: start[key] - value for key, value in end.items()}
-        stand_ins = self._stand_ins(start, frozenset(end), last.round)
-        return Update({**start, **stand_ins}, change, exact - stand_ins.keys())
+    @property
+    def sizes(self) -> Sequence[tuple[int, str, int]]:
+        """(round, kind, bytes) of every message that an eavesdropper on the line can count."""
+        return self._shown(Sight.SIZES)
 
-    def _stand_ins(self, start: Params, sent: Keys, round: int) -> Params:
-        """Of what was not sent, the tensors that start at zero, as the server had them one round later: at B = 0 the
-        gradient of A is zero, and only the first step of the round was taken there."""
-        later = next((e for e in self.index.of("broadcast") if e.round > round), None)
-        after = self.index.read(later) if later else self.final
-        return {key: after[key] for key in start.keys() - sent if not start[key].any()}
+    @property
+    def own(self) -> Sequence[Example]:
+        """A fellow client's own examples."""
+        return self._shown(Sight.OWN)
 
-    def _broadcast(self, round: int) -> Params:
-        return next(self.index.read(entry) for entry in self.index.of("broadcast") if entry.round == round)
+    def broadcast(self, round: int) -> Params:
+        """The server's adapter at the start of a round."""
+        self._need(Sight.BROADCASTS)
+        return self.index.read(_start(self.index, round))
 
-    def _known(self, before: int, fallback: Params) -> tuple[dict, dict[Key, int]]:
-        """Every tensor's newest uploaded value before a round, and the round it was sent in."""
-        params, sent = dict(fallback), {}
-        for entry in self.uploads:
-            if entry.round < before:
-                upload = self.index.read(entry)
-                params |= upload
-                sent |= dict.fromkeys(upload, entry.round)
-        return params, sent
+    def after(self, round: int) -> Params:
+        """The server's adapter once a round is over: the next broadcast, or the final one."""
+        later = [known for known in self.rounds if known > round]
+        return self.broadcast(later[0]) if later else self.final
+
+    def uploads(self, client: str = "") -> tuple[Entry, ...]:
+        """A client's admitted uploads (the view's own client where none is named), oldest first; empty when it never
+        took part. An old transcript marks no refusals: what the server could not have averaged is left out."""
+        return tuple(entry for entry in self._sent(client) if _fitting(self.index, entry))
+
+    def together(self, round: int) -> tuple[Entry, ...]:
+        """Every client's admitted upload of one round."""
+        self._need(Sight.OTHERS)
+        return tuple(
+            e for e in self.index.entries if (e.round, e.kind) == (round, "upload") and _fitting(self.index, e)
+        )
+
+    def turns(self, client: str = "") -> tuple[Entry, ...]:
+        """Every upload of a client, also a refused one: each is a round in which it trained."""
+        refused = self.index.of("refused", client or self.client)
+        return tuple(sorted((*self._sent(client), *refused), key=lambda entry: entry.round))
+
+    def read(self, entry: Entry) -> Params:
+        """The tensors of one entry; PermissionError when it is beyond this adversary."""
+        return self.index.read(entry)
+
+    def true(self, client: str) -> tuple[Entry, ...]:
+        """The client's whole adapters after each of its rounds, oldest first."""
+        self._need(Sight.TRUTH)
+        return tuple(self.index.of("oracle", client))
+
+    def _sent(self, client: str) -> tuple[Entry, ...]:
+        name = client or self.client
+        own = self.threat.id == "T4" and name == self.client
+        if not own:
+            self._need(Sight.UPLOADS)
+        if not own and name != self.client:
+            self._need(Sight.OTHERS)
+        return tuple(self.index.of("upload", name))
+
+    def _need(self, sight: Sight) -> None:
+        if sight not in self.has:
+            raise PermissionError(f"{self.threat.id}, {self.threat.adversary}, does not see {sight}")
+
+    def _shown(self, sight: Sight):
+        self._need(sight)
+        return self.shown[sight]
+
+
+def seen_by(
+    threat: str,
+    folder: Path,
+    final: Params,
+    client: str = "",
+    *,
+    own: Sequence[Example] = (),
+    tapped: bool = True,
+) -> View:
+    """The view of one threat model on a run's transcript.
+
+    final: the server's adapter after the last round. client: whom T3 looks at, or who the fellow client of T4 is; own:
+    its examples. tapped: whether T1 reads broadcasts (False: TLS leaves it the sizes).
+    """
+    known = THREATS[threat]
+    if threat in ("T3", "T4") and not client:
+        raise ValueError(f"{threat} is about one client; name it")
+    has = known.has if tapped else known.has & {Sight.SIZES}
+    kinds = known.kinds if Sight.BROADCASTS in has else ()
+    index = Index(folder, kinds, (client,) if threat in ("T3", "T4") else None)
+    every = transcript(folder)
+    found = {
+        Sight.FINAL: lambda: final,
+        Sight.SIZES: lambda: _sizes(every, client if threat == "T3" else ""),
+        Sight.GROUPS: lambda: _groups(every),
+        Sight.OWN: lambda: tuple(own),
+    }
+    return View(known, index, has, client, {sight: make() for sight, make in found.items() if sight in has})
+
+
+def hindrance(needs: Collection[Sight], view: View) -> str:
+    """Why an attack does not apply to a view, in one sentence; empty when it does."""
+    lacking = [str(sight) for sight in Sight if sight in needs and sight not in view.has]
+    return f"{view.threat.id}, {view.threat.adversary}, does not see {' or '.join(lacking)}." if lacking else ""
+
+
+def fits(sent: Params, known: Params) -> bool:
+    """Whether the server could average these tensors: known names, its own shapes and types, finite."""
+    return bool(sent) and not any(tensor_fault(key, sent, known) for key in sent)
+
+
+def admitted(index: Index) -> dict[int, dict[Entry, Keys]]:
+    """Every upload the server took and the tensors in it, by round; `index` must read broadcasts and uploads."""
+    found: dict[int, dict[Entry, Keys]] = {entry.round: {} for entry in index.of("broadcast")}
+    for entry in index.entries:
+        if entry.kind == "upload" and _fitting(index, entry):
+            found[entry.round][entry] = frozenset(index.read(entry))
+    return found
+
+
+def _groups(index: Index) -> dict[int, Groups]:
+    return {round: _group(uploads) for round, uploads in admitted(index).items()}
+
+
+def _group(uploads: Mapping[Entry, Keys]) -> Groups:
+    senders: Counter[Key] = Counter()
+    examples: Counter[Key] = Counter()
+    for entry, keys in uploads.items():
+        senders.update(keys)
+        examples.update(dict.fromkeys(keys, entry.num_examples))
+    of = {key: Group(senders[key], examples[key]) for key in senders}
+    return Groups(of, sum(entry.num_examples for entry in uploads))
+
+
+def _sizes(index: Index, client: str) -> tuple[tuple[int, str, int], ...]:
+    way = {"broadcast": "download", "upload": "upload", "refused": "upload"}
+    shown = (entry for entry in index.entries if not client or entry.client in ("", client))
+    return tuple((one.round, way[one.kind], (index.folder / one.file).stat().st_size) for one in shown)
+
+
+def _start(index: Index, round: int) -> Entry:
+    return next(entry for entry in index.of("broadcast") if entry.round == round)
+
+
+@cache
+def _fitting(index: Index, entry: Entry) -> bool:
+    return fits(index.read(entry), index.read(_start(index, entry.round)))

@@ -4,7 +4,7 @@ from fedrand.data.emoji import EmojiItem, EmojiPack, emoji_qa, load_emoji
 from fedrand.data.example import DataError, Example, ImageSource
 from fedrand.data.folder import load_folder
 from fedrand.data.holdout import HoldOut, hold_out
-from fedrand.data.partition import Partition, by_client, dirichlet, iid
+from fedrand.data.partition import Partition, by_client, by_label, dirichlet, iid
 from fedrand.data.prompts import TEMPLATES, render
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ImageSource",
     "Partition",
     "by_client",
+    "by_label",
     "dirichlet",
     "emoji_qa",
     "hold_out",

@@ -1,17 +1,17 @@
 """A folder of one's own data: images with a table (data.jsonl, data.csv) or with same-named .txt captions."""
 
 import csv
-import hashlib
 import json
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
 from fedrand.data.example import DataError, Example, ImageSource
+from fedrand.data.twins import grouped
 
 TABLES = ("data.jsonl", "data.csv")
 _PLAIN = ("question", "hint", "label", "sublabel", "group", "client", "split")  # as they are in an Example
@@ -37,31 +37,40 @@ class _Row:
 
 
 def load_folder(path: Path | str) -> list[Example]:
-    """Every example of the folder, in the table's order; the headers of images are read, not their pixels.
+    """Every example of a folder or of one table in it, in the table's order; of images the headers are read.
 
     Columns: image; caption or captions, or question, choices, answer (the choice or its number from 0), hint;
     where wanted id, label, sublabel, group, client, split, prompt. Files with the same bytes share a group.
     DataError names the place and the remedy: no folder or images, a broken image, an empty caption, an
     unknown column.
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        raise DataError(f"no data folder at {folder}; create it or correct the path")
-    examples = [_example(folder, row) for row in _rows(folder)]
+    table = _table(Path(path))
+    folder = table.parent if table else Path(path)
+    examples = [_example(folder, row) for row in _rows(folder, table)]
     if not examples:
-        raise DataError(f"{folder} has no images; put images with .txt captions there, or {' or '.join(TABLES)}")
-    return _grouped(folder, _named(folder, examples))
+        raise DataError(f"{path} has no images; put images with .txt captions there, or {' or '.join(TABLES)}")
+    return grouped(_named(folder, examples))
 
 
-def _rows(folder: Path) -> Iterator[_Row]:
-    tables = [folder / name for name in TABLES if (folder / name).exists()]
+def _table(path: Path) -> Path | None:
+    """The table that `path` is or holds; None for a folder of images with text files."""
+    if path.is_file():
+        if path.suffix not in _READ:
+            raise DataError(f"{path} is no table; give a folder, or a file that ends in {' or '.join(_READ)}")
+        return path
+    if not path.is_dir():
+        raise DataError(f"no data folder at {path}; create it or correct the path")
+    tables = [path / name for name in TABLES if (path / name).exists()]
     if len(tables) > 1:
-        raise DataError(f"{folder} holds both {' and '.join(TABLES)}; keep one")
-    read = {".jsonl": _jsonl, ".csv": _csv}
+        raise DataError(f"{path} holds both {' and '.join(TABLES)}; keep one")
+    return tables[0] if tables else None
+
+
+def _rows(folder: Path, table: Path | None) -> Iterator[_Row]:
     try:
-        yield from read[tables[0].suffix](tables[0]) if tables else _captioned_images(folder)
+        yield from _READ[table.suffix](table) if table else _captioned_images(folder)
     except UnicodeDecodeError as error:
-        raise DataError(f"{folder} holds text that is not UTF-8; save it as UTF-8") from error
+        raise DataError(f"{table or folder} holds text that is not UTF-8; save it as UTF-8") from error
 
 
 def _jsonl(table: Path) -> Iterator[_Row]:
@@ -86,6 +95,9 @@ def _csv(table: Path) -> Iterator[_Row]:
             if None in values:
                 raise DataError(f"{place} has more cells than the header; quote cells that hold commas")
             yield _known_columns(_Row(place, values))
+
+
+_READ: Mapping[str, Callable[[Path], Iterator[_Row]]] = {".jsonl": _jsonl, ".csv": _csv}
 
 
 def _known_columns(row: _Row) -> _Row:
@@ -169,22 +181,3 @@ def _relative(folder: Path, path: Path) -> str:
 def _free(stem: str, taken: set[str]) -> str:
     names = chain([stem], (f"{stem}#{n}" for n in count(2)))
     return next(name for name in names if name not in taken)
-
-
-def _grouped(folder: Path, examples: list[Example]) -> list[Example]:
-    """Examples of the same picture share a group, unless the data names groups itself."""
-    twins = _twins({e.image.path for e in examples if e.image})
-    names = {path: _relative(folder, twin) for path, twin in twins.items()}
-    return [e if e.group or not e.image else replace(e, group=names[e.image.path]) for e in examples]
-
-
-def _twins(paths: set[Path]) -> dict[Path, Path]:
-    """path -> the first file with the same bytes. Only files of one size are read."""
-    sizes: dict[int, list[Path]] = defaultdict(list)
-    for path in sorted(paths):
-        sizes[path.stat().st_size].append(path)
-    first: dict[bytes, Path] = {}
-    twins = {same[0]: same[0] for same in sizes.values() if len(same) == 1}
-    for path in (p for same in sizes.values() if len(same) > 1 for p in same):
-        twins[path] = first.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
-    return twins

@@ -3,7 +3,7 @@
 Each function returns an array of indices per client, ascending.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,19 +28,74 @@ def dirichlet(
     The whole draw is repeated until every client holds `min_size` examples; DataError after `max_tries`. A
     group goes to one client whole, under its first example's label. Small alpha: skewed; large: even.
     """
-    _check(labels, clients, alpha, min_size)
+    _check(labels, clients, min_size, "Dirichlet")
+    if not 0 < alpha < float("inf"):
+        raise DataError(f"alpha must be a finite number above 0, not {alpha}")
     units, sizes = _units(groups if groups is not None else range(len(labels)))
-    classes = _classes(np.asarray(labels)[[unit[0] for unit in units]])
+    classes = _classes(labels, units)
+    holders = _until_large_enough(
+        lambda: _draw(classes, sizes, clients, alpha, rng),
+        sizes,
+        clients,
+        min_size,
+        max_tries,
+        f"raise alpha (now {alpha:g})",
+    )
+    return _dealt(units, holders, clients)
+
+
+def by_label(
+    labels: Sequence[str],
+    clients: int,
+    rng: np.random.Generator,
+    *,
+    groups: Sequence[str] | None = None,
+    min_size: int = 10,
+    max_tries: int = 1000,
+) -> Partition:
+    """Whole classes: the labels shuffled and dealt out evenly, anew until every client holds `min_size` examples.
+
+    A group goes to one client whole, under its first example's label. DataError after `max_tries`, or with fewer classes
+    than clients.
+    """
+    _check(labels, clients, min_size, "label")
+    units, sizes = _units(groups if groups is not None else range(len(labels)))
+    classes = _classes(labels, units)
+    if clients > len(classes):
+        raise DataError(
+            f"{len(classes)} classes cannot give {clients} clients one each; take at most {len(classes)} clients, or "
+            'use partition = "dirichlet" with a small alpha'
+        )
+
+    def draw() -> NDArray[np.intp]:
+        holders = np.empty(len(units), dtype=np.intp)
+        for members, client in zip(classes, rng.permutation(np.arange(len(classes)) % clients), strict=True):
+            holders[members] = client
+        return holders
+
+    remedy = 'use partition = "dirichlet"'
+    return _dealt(units, _until_large_enough(draw, sizes, clients, min_size, max_tries, remedy), clients)
+
+
+def _until_large_enough(
+    draw: Callable[[], NDArray[np.intp]],
+    sizes: NDArray[np.intp],
+    clients: int,
+    min_size: int,
+    max_tries: int,
+    remedy: str,
+) -> NDArray[np.intp]:
+    """unit -> client, the first draw that gives everybody `min_size` examples."""
     best = 0
     for _ in range(max_tries):
-        holders = _draw(classes, sizes, clients, alpha, rng)
-        held = np.bincount(holders, weights=sizes, minlength=clients)
-        if held.min() >= min_size:
-            return _dealt(units, holders, clients)
-        best = max(best, int(held.min()))
+        holders = draw()
+        held = int(np.bincount(holders, weights=sizes, minlength=clients).min())
+        if held >= min_size:
+            return holders
+        best = max(best, held)
     raise DataError(
-        f"{max_tries} Dirichlet draws left some client below {min_size} examples (at best {best}); "
-        f"raise alpha (now {alpha:g}), take fewer clients (now {clients}), or lower min_size to {best}"
+        f"{max_tries} draws left some client below {min_size} examples (at best {best}); "
+        f"{remedy}, take fewer clients (now {clients}), or lower min_size to {best}"
     )
 
 
@@ -84,16 +139,14 @@ def by_client(names: Sequence[str]) -> Partition:
     return tuple(np.flatnonzero(holders == client) for client in range(len(order)))
 
 
-def _check(labels: Sequence[str], clients: int, alpha: float, min_size: int) -> None:
+def _check(labels: Sequence[str], clients: int, min_size: int, rule: str) -> None:
     if missing := sum(not label for label in labels):
         raise DataError(
-            f"{missing} of {len(labels)} examples have no label, which a Dirichlet partition needs; "
+            f"{missing} of {len(labels)} examples have no label, which a {rule} partition needs; "
             "fill the column 'label' or use partition = \"iid\""
         )
     if clients < 1:
         raise DataError(f"cannot deal to {clients} clients; ask for 1 or more")
-    if not 0 < alpha < float("inf"):
-        raise DataError(f"alpha must be a finite number above 0, not {alpha}")
     if clients * max(min_size, 1) > len(labels):
         raise DataError(
             f"{len(labels)} examples cannot give {clients} clients {min_size} each; take at most "
@@ -110,8 +163,10 @@ def _units(groups: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], NDArray[
     return units, np.array([len(unit) for unit in units])
 
 
-def _classes(labels: NDArray[np.str_]) -> list[NDArray[np.intp]]:
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+def _classes(labels: Sequence[str], units: Sequence[NDArray[np.intp]]) -> list[NDArray[np.intp]]:
+    """The units of each label, labels in alphabetical order."""
+    own = np.asarray(labels)[[unit[0] for unit in units]]
+    return [np.flatnonzero(own == label) for label in np.unique(own)]
 
 
 def _dealt(units: list[NDArray[np.intp]], holders: NDArray[np.intp], clients: int) -> Partition:

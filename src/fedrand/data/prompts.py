@@ -39,6 +39,11 @@ def template(prompt: str) -> str:
     return text
 
 
+def asks(text: str) -> bool:
+    """Whether a template is for questions: it has a slot for the question or its options."""
+    return "{question}" in text or "{options}" in text
+
+
 def options(choices: tuple[str, ...]) -> str:
     """("cat", "dog") -> "(A) cat (B) dog"."""
     return " ".join(f"({string.ascii_uppercase[i]}) {choice}" for i, choice in enumerate(choices))

@@ -1,46 +1,59 @@
-"""One resident vision-language model: frozen, always in evaluation mode, run on embeddings instead of pixels."""
+"""One resident model: frozen, always in evaluation mode, run below its head by one of two paths."""
 
 import hashlib
-import inspect
-from collections.abc import Sequence
+from collections.abc import Callable
 from types import MethodType
-from typing import Any
-
-from PIL import Image
+from typing import Any, Protocol
 
 from fedrand.data.example import Example
-from fedrand.models.encoding import Encoded, Encoder
+from fedrand.models.encoding import Encoded, Encoder, Layout
+from fedrand.models.errors import ModelError
 from fedrand.models.runtime import torch
+
+# What a model may do to the head's logits, by the name of the value in its configuration.
+SCALES: dict[str, Callable[[torch.Tensor, float], torch.Tensor]] = {
+    "final_logit_softcapping": lambda logits, cap: torch.tanh(logits / cap) * cap,  # Gemma
+    "logits_scaling": lambda logits, scale: logits / scale,  # Granite
+    "logit_scale": lambda logits, scale: logits * scale,  # Cohere
+}
+
+
+class Path(Protocol):
+    """How hidden states come about. `fast.Fast` and `own_forward.OwnForward` are the two; what they take as inputs and
+    keep as the state of a decoding is their own."""
+
+    slow: bool
+    layout: Layout
+
+    def see(self, images: Any) -> list[Any]: ...
+    def inputs(self, ids: torch.Tensor, encoded: Any, seen: Any) -> Any: ...
+    def more(self, ids: torch.Tensor) -> Any: ...
+    def decode(self, inputs: Any) -> torch.Tensor: ...
+    def decode_on(self, inputs: Any, state: Any = None) -> tuple[torch.Tensor, Any]: ...
+    def select(self, state: Any, rows: torch.Tensor) -> Any: ...
 
 
 class VisionLanguageModel:
-    """A transformers image-text-to-text model with its processor.
+    """A transformers image-text-to-text or causal language model with its processor or tokenizer.
 
-    image_tokens: how many tokens an image takes in the language model. Use `fedrand.models.load_model` to make one:
-    it checks that the paths below give the model's own logits.
+    scale: one of SCALES, which this model applies, or "". Use `fedrand.models.load_model` to make one: it checks that
+    `path` and `scale` give the model's own logits.
     """
 
-    def __init__(self, model: Any, processor: Any, name: str, image_tokens: int) -> None:
-        self.model, self.processor, self.name = frozen(model), processor, name
-        self.tokenizer = processor.tokenizer
-        self.image_token: int = model.config.image_token_id
-        self.image_tokens = image_tokens
-        self.max_length: int = model.config.get_text_config().max_position_embeddings
+    def __init__(self, model: Any, processor: Any, name: str, path: Path, scale: str = "") -> None:
+        self.model, self.processor, self.name, self.path = frozen(model), processor, name, path
+        self.tokenizer = tokenizer_of(processor)
+        self.image_token = path.layout.image_token
+        text = model.config.get_text_config()
+        self.max_length: int = text.max_position_embeddings
         padding, end = self.tokenizer.pad_token_id, self.tokenizer.eos_token_id
+        if end is None:
+            raise ModelError(f"model '{name}' has a tokenizer without an end of text (eos_token); set one")
         self.pad: int = end if padding is None else padding
         self.ends = _ends(model, self.tokenizer)
-        self._decoder, self._embedding = model.get_decoder(), model.get_input_embeddings()
-        self._head = model.get_output_embeddings()
-        known = inspect.signature(self._decoder.forward).parameters
-        self._cache = "cache" if "cache" in known else "past_key_values"  # transformers renamed it in 5.2x
-        self._encoder = Encoder(
-            self.tokenizer,
-            image_text(processor),
-            self.image_token,
-            image_tokens,
-            end,
-            self.max_length,
-        )
+        self._embedding, self._head = model.get_input_embeddings(), model.get_output_embeddings()
+        self._scale, self._by = SCALES.get(scale), getattr(text, scale, 1.0)
+        self._encoder = Encoder(self.tokenizer, path.layout, end, self.max_length)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -50,41 +63,25 @@ class VisionLanguageModel:
     def device(self) -> torch.device:
         return self._embedding.weight.device
 
+    @property
+    def never_said(self) -> list[int]:
+        """Tokens that are no words: the image's, and padding unless it ends a text too."""
+        return sorted({self.image_token, self.pad} - {-1} - set(self.ends))
+
+    @property
+    def kind(self) -> str:
+        """Name and family, for messages."""
+        return f"model '{self.name}' ({self.model.config.model_type})"
+
     def encode(self, example: Example, *, with_image: bool = True, with_answer: bool = True) -> Encoded:
         """Token ids: the prompt, then " " + answer + end of text. ExampleError names an example that does not fit."""
         return self._encoder.encode(example, with_image, with_answer)
 
-    def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """The processor's pixel values, [images, 3, height, width]."""
-        values = self.processor.image_processor(images=list(images), return_tensors="pt")["pixel_values"]
-        return values.to(self.device, self.dtype)
-
-    @torch.no_grad()
-    def project(self, pixels: torch.Tensor) -> list[torch.Tensor]:
-        """Image features as the language model takes them: a [tokens, H] per image."""
-        features = self.model.get_image_features(pixel_values=pixels)
-        return list(getattr(features, "pooler_output", features))
-
-    @torch.no_grad()
-    def embed(self, input_ids: torch.Tensor, features: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Token embeddings [B, T, H] of ids [B, T], with the images' features where the image tokens stand."""
-        embeds = self._embedding(input_ids)
-        if features:
-            embeds[input_ids == self.image_token] = torch.cat(list(features)).to(embeds.dtype)
-        return embeds
-
-    def decode(self, embeds: torch.Tensor) -> torch.Tensor:
-        """The language model's last hidden states [B, T, H], causal, no mask: padding stands on the right."""
-        return self._decoder(inputs_embeds=embeds, use_cache=False).last_hidden_state
-
-    def decode_on(self, embeds: torch.Tensor, cache: Any = None) -> tuple[torch.Tensor, Any]:
-        """Hidden states [B, T, H] after the tokens in `cache`, and the cache with these tokens too."""
-        output = self._decoder(inputs_embeds=embeds, use_cache=True, **{self._cache: cache})
-        return output.last_hidden_state, getattr(output, self._cache)
-
     def head(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits [..., V] in float32 (float64 for a float64 model)."""
         logits = self._head(hidden)
+        if self._scale is not None:
+            logits = self._scale(logits, self._by)
         return logits if logits.dtype == torch.float64 else logits.float()
 
     def fingerprint(self) -> str:
@@ -96,9 +93,9 @@ class VisionLanguageModel:
         return digest.hexdigest()
 
 
-def image_text(processor: Any) -> str:
-    """How the tokenizer writes one image."""
-    return getattr(processor, "image_token", "<image>")
+def tokenizer_of(processor: Any) -> Any:
+    """A processor's tokenizer; a language model's processor is one."""
+    return getattr(processor, "tokenizer", processor)
 
 
 def frozen(model: Any) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from fedrand.report.amounts import number, real
-from fedrand.report.leakage import Finding
+from fedrand.report.finding import Finding
 from fedrand.report.load import Round
 from fedrand.report.markup import Markup, element
 from fedrand.report.svg import Scale, axes, frame, padded, path
@@ -33,7 +33,8 @@ def _known(pairs: Iterable[tuple[int, object]]) -> list[tuple[int, float]]:
 
 def auroc_axis(rows: Sequence[Finding]) -> Scale:
     """One axis for all rows of a page, in per cent of the cell: 0.4 to 0.7, wider when an interval needs it."""
-    known = [value for row in rows for value in (row.low, row.high, row.auroc, row.base) if value is not None]
+    shown = [(row.low, row.high, row.auroc, row.base, *(row.adjusted or ())) for row in rows]
+    known = [value for values in shown for value in values if value is not None]
     return Scale(min([0.4, *(value - 0.01 for value in known)]), max([0.7, *(value + 0.01 for value in known)]), 0, 100)
 
 
@@ -46,10 +47,16 @@ def auroc_ticks(scale: Scale) -> Markup:
 
 
 def interval(row: Finding, scale: Scale) -> Markup:
-    """Dot and interval on the axis, the 0.5 line, the base model as a hollow mark. A square marks a leak."""
+    """Dot and interval on the axis, the 0.5 line, the base model as a hollow mark. A square marks a leak.
+
+    The interval for all attacks together is a thinner line behind.
+    """
     half = element("line", x1=_percent(scale, 0.5), x2=_percent(scale, 0.5), y1=0, y2=30, class_="half")
     marks = [half]
     kind = "leak " if row.leaks else ""
+    if row.adjusted:
+        left, right = (_percent(scale, bound) for bound in row.adjusted)
+        marks.append(element("line", x1=left, x2=right, y1=15, y2=15, class_=f"{kind}whisker"))
     if row.low is not None and row.high is not None:
         low, high = _percent(scale, row.low), _percent(scale, row.high)
         marks.append(element("line", x1=low, x2=high, y1=15, y2=15, class_=f"{kind}bar"))

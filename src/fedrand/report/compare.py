@@ -1,20 +1,33 @@
-"""Utility against leakage against bytes over several runs: a table, a plot (paper's Figure 2), and both as files."""
+"""Utility against leakage against bytes over several runs: a table and a plot (paper's Figure 2)."""
 
-import csv
-import io
-import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from fedrand.report.amounts import pick, real
-from fedrand.report.comparison import BYTES, CLIENTS, NOTE, SERVER, SUBJECTS, WHO, Comparison, leak_column, values
+from fedrand.report.comparison import (
+    BYTES,
+    CLIENTS,
+    SERVER,
+    SUBJECTS,
+    WHO,
+    Column,
+    Comparison,
+    leak_column,
+    paired_column,
+    paired_names,
+    values,
+    worst_columns,
+    worst_values,
+)
+from fedrand.report.comparison_files import write_comparison
 from fedrand.report.differences import Read, warnings
-from fedrand.report.leakage import Finding, findings, headline
+from fedrand.report.finding import Bounds, Finding, findings
+from fedrand.report.leakage import headline
 from fedrand.report.load import ReportError, read_audit, read_environment, read_recipe, read_results
-from fedrand.report.markup import Markup, element, section, table
-from fedrand.report.plane import Point, Span, plane
-from fedrand.report.theme import METHOD_COLOURS, page, style
-from fedrand.tensorfile import write_atomic
+from fedrand.report.pairs import pairs
+from fedrand.report.plane import Point, Span
+from fedrand.report.sections.compared import worst_by_threat
+from fedrand.report.threat import threats
 
 UTILITIES = {"cider_d": "CIDEr-D", "exact": "exact match"}
 
@@ -29,13 +42,38 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
         raise ReportError("nothing to compare; name one run folder or more, such as `fedrand compare runs/a runs/b`")
     names = _names(runs)
     read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
-    leaks = {leak_column(leak).names: leak for model in SUBJECTS for run in read for leak in _of(run, model)}
-    columns = (*WHO, *SERVER, *CLIENTS, *BYTES, *(leak_column(leak) for leak in leaks.values()))
-    rows = tuple(values(run.name, run.results, list(run.leaks.values())) for run in read)
-    comparison = Comparison(columns, rows, tuple(warnings(read)))
+    differences, unpaired = pairs(read, SUBJECTS)
+    rows = tuple(_row(run, differences) for run in read)
+    comparison = Comparison(
+        _columns(read, {model for _, model in differences}), rows, tuple(warnings(read)), tuple(unpaired)
+    )
     if out is not None:
-        _write(comparison, _points(read), out)
+        write_comparison(comparison, *_points(read), worst_by_threat(read), out)
     return comparison
+
+
+def _columns(read: Sequence[Read], paired: Collection[str]) -> tuple[Column, ...]:
+    """paired: the models on which some run's difference to the first is known."""
+    leaks = {
+        leak_column(leak).names: leak_column(leak) for model in SUBJECTS for run in read for leak in _of(run, model)
+    }
+    adversaries = dict.fromkeys(threat.id for run in read for threat in run.threats if threat.worst)
+    return (
+        *(*WHO, *SERVER, *CLIENTS, *BYTES),
+        *leaks.values(),
+        *(column for threat in adversaries for column in worst_columns(threat)),
+        *(paired_column(read[0].name, read[0].leaks[model]) for model in SUBJECTS if model in paired),
+    )
+
+
+def _row(run: Read, differences: Mapping[tuple[str, str], Bounds]) -> dict[str, object]:
+    found = values(run.name, run.results, list(run.leaks.values()))
+    for threat in run.threats:
+        found |= worst_values(threat)
+    for model, leak in run.leaks.items():
+        if known := differences.get((run.name, model)):
+            found |= dict(zip(paired_names(leak), known, strict=True))
+    return found
 
 
 def _names(runs: Sequence[Path]) -> list[str]:
@@ -48,7 +86,8 @@ def _read(name: str, run: Path) -> Read:
     audit = read_audit(run)
     rows = findings(audit or {}, "P1")
     leaks = {model: found for model in SUBJECTS if (found := headline(rows, model))}
-    return Read(name, str(run), read_results(run), audit is not None, read_environment(run), read_recipe(run)[1], leaks)
+    found, results, recipe = threats(audit or {}), read_results(run), read_recipe(run)[1]
+    return Read(name, str(run), results, audit is not None, read_environment(run), recipe, leaks, found)
 
 
 def _of(run: Read, model: str) -> list[Finding]:
@@ -76,51 +115,3 @@ def _spans(run: Read, metric: str) -> dict[str, Span]:
     if mean is not None:
         found["client"] = Span(mean) if std is None else Span(mean, mean - std, mean + std)
     return found
-
-
-def _write(comparison: Comparison, drawn: tuple[str, list[Point]], out: Path) -> None:
-    metric, points = drawn
-    methods = dict.fromkeys(point.method for point in points)
-    colours = {method: METHOD_COLOURS[index % len(METHOD_COLOURS)] for index, method in enumerate(methods)}
-    label = f"{metric}, test"
-    if points:
-        write_atomic(out / "compare.svg", plane(points, colours, label, style("drawing.css")))
-    picture = plane(points, colours, label) if points else element("p", "No run is audited: there is nothing to draw.")
-    write_atomic(out / "compare.html", _page(comparison, picture))
-    write_atomic(out / "compare.csv", _csv(comparison))
-    document = {"rows": comparison.rows, "warnings": comparison.warnings, "note": NOTE}
-    write_atomic(out / "compare.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
-    write_atomic(out / "compare.md", _markdown(comparison))
-
-
-def _page(comparison: Comparison, picture: Markup) -> str:
-    notes = [element("p", words, class_="banner", role="note") for words in comparison.warnings]
-    words = "Bars: the AUROC's interval, and one standard deviation over clients. Numbers: the runs as in the table."
-    return page(
-        f"fedrand: {len(comparison.rows)} runs compared",
-        element("h1", f"{len(comparison.rows)} runs compared"),
-        *notes,
-        section("Table", _table(comparison), name="table"),
-        section("Utility against leakage", element("figure", picture, element("figcaption", words)), name="plot"),
-    )
-
-
-def _table(comparison: Comparison) -> Markup:
-    """A figure per line and a run per column: few runs fit a phone, many scroll sideways."""
-    run, *rest = comparison.turned()
-    numbered = [f"{index}. {name}" for index, name in enumerate(run[1:], 1)]
-    return table((run[0], *numbered), rest, caption=NOTE)
-
-
-def _csv(comparison: Comparison) -> str:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, comparison.names, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(comparison.rows)
-    return buffer.getvalue()
-
-
-def _markdown(comparison: Comparison) -> str:
-    lines = [comparison.headings, ["---"] * len(comparison.columns), *comparison.texts()]
-    rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([*rows, "", NOTE, *(f"\n- {words}" for words in comparison.warnings)]) + "\n"

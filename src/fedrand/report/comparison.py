@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedrand.report.amounts import interval, number, pick, plain, real, spread
-from fedrand.report.leakage import Finding
+from fedrand.report.finding import Finding
 from fedrand.report.load import Json
+from fedrand.report.threat import Threat
 
 SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
-    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin."
+    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
+    "picked from all attacks of an adversary. Paired: mean over clients of the difference within each client, with a 95% "
+    "t interval over clients."
 )
 
 
@@ -30,11 +33,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Comparison:
-    """columns: what is compared; rows: raw values by name, one mapping per run; warnings: what makes them unlike."""
+    """columns: what is compared; rows: raw values by name, one mapping per run.
+
+    warnings: what makes the runs unlike; unpaired: why a paired difference is not given.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
+    unpaired: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -80,6 +87,51 @@ def leak_names(finding: Finding) -> tuple[str, str, str]:
     words = (finding.threat, finding.model, finding.attack, finding.slice)
     stem = re.sub(r"\W+", "_", "_".join(word for word in words if word)).strip("_")
     return f"auroc_{stem}", f"auroc_{stem}_low", f"auroc_{stem}_high"
+
+
+def worst_columns(threat: str) -> tuple[Column, Column]:
+    """The attack that went best for one adversary, and the share of members it finds at 1% false positives."""
+    stem = _worst_stem(threat)
+    auroc = (f"{stem}_auroc", f"{stem}_auroc_low", f"{stem}_auroc_high", f"{stem}_attack")
+    rate = (f"{stem}_tpr", f"{stem}_tpr_low", f"{stem}_tpr_high", f"{stem}_tpr_refused")
+    return (
+        Column(f"Worst AUROC {threat}", auroc, _with_words),
+        Column(
+            f"TPR at 1% FPR {threat}", rate, lambda *shown: f"refused: {shown[3]}" if shown[3] else interval(*shown[:3])
+        ),
+    )
+
+
+def _with_words(auroc: object, low: object, high: object, attack: object) -> str:
+    return f"{interval(auroc, low, high)} {attack}" if attack else interval(auroc, low, high)
+
+
+def worst_values(threat: Threat) -> dict[str, object]:
+    """The raw values under `worst_columns`; nothing when no attack gave a figure."""
+    if (worst := threat.worst) is None:
+        return {}
+    auroc, rate = (column.names for column in worst_columns(threat.id))
+    known = (*worst.rate.bounds, worst.rate.refused or None)
+    return dict(zip(auroc, (worst.auroc, worst.low, worst.high, worst.name), strict=True)) | dict(
+        zip(rate, known, strict=True)
+    )
+
+
+def _worst_stem(threat: str) -> str:
+    return "worst_" + re.sub(r"\W+", "_", threat.replace("+", "plus")).strip("_")
+
+
+def paired_column(first: str, finding: Finding) -> Column:
+    """Difference of AUROC to the first run, client by client."""
+    return Column(
+        f"AUROC {finding.model} {finding.threat} minus that of {first}, paired", paired_names(finding), interval
+    )
+
+
+def paired_names(finding: Finding) -> tuple[str, str, str]:
+    """Names of the difference and its bounds."""
+    stem = leak_names(finding)[0].removeprefix("auroc_")
+    return f"paired_{stem}", f"paired_{stem}_low", f"paired_{stem}_high"
 
 
 def values(run: str, results: Json, leaks: Sequence[Finding]) -> dict[str, object]:

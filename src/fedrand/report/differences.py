@@ -1,18 +1,22 @@
 """What makes runs unlike each other apart from their method: one line each, so that nobody compares in the dark."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fedrand.report.amounts import flat, pick, plain
-from fedrand.report.leakage import Finding
+from fedrand.report.finding import Finding
 from fedrand.report.load import Json
+from fedrand.report.threat import Threat
 
 SAME = ("model", "adapter", "data", "train", "evaluate", "audit")
 
 
 @dataclass(frozen=True)
 class Read:
-    """One run as read from its folder; `leaks`: the headline finding of each model, empty when not audited."""
+    """One run as read from its folder.
+
+    leaks: the headline finding of each model, empty when not audited; threats: the verdict on each adversary.
+    """
 
     name: str
     path: str
@@ -21,6 +25,7 @@ class Read:
     environment: Json
     recipe: Json
     leaks: Mapping[str, Finding]
+    threats: Sequence[Threat] = ()
 
 
 def warnings(runs: list[Read]) -> list[str]:

@@ -1,9 +1,9 @@
-"""What an audit found, as rows and as sentences that claim no more than was measured."""
+"""What an audit found, in sentences that claim no more than was measured."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from fedrand.report.amounts import interval, number, pick, real
+from fedrand.report.amounts import number
+from fedrand.report.finding import Finding
 
 HEADLINES = ("reference", "loss")  # the attack shown first is fixed here, never the best of many
 SUBJECTS = {
@@ -14,74 +14,14 @@ SUBJECTS = {
     "blind": "classifiers that never saw a model (a control)",
     "update": "the uploads themselves",
 }
+SHORT = {"server": "server's model", "client": "client rebuilt", "oracle": "true models", "update": "uploads"}
 CONTROLS = ("base", "blind")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One attack on one model: AUROC (0.5 is a coin), its interval, the base model's AUROC on the same items."""
-
-    threat: str
-    model: str
-    attack: str
-    slice: str
-    auroc: float | None
-    low: float | None
-    high: float | None
-    level: float
-    base: float | None
-    members: int | None
-    others: int | None
-    reason: str
-    headline: bool
-    per_client: Mapping[str, object]
-
-    @property
-    def name(self) -> str:
-        return f"{self.attack}, {self.slice}" if self.slice else self.attack
-
-    @property
-    def leaks(self) -> bool:
-        """The interval lies wholly above both a coin and what the base model shows without any training."""
-        return self.low is not None and self.low > max(0.5, self.base or 0.0)
-
-    @property
-    def text(self) -> str:
-        return interval(self.auroc, self.low, self.high)
-
-
-def findings(audit: Mapping[str, object], protocol: str) -> list[Finding]:
-    """The rows of "P1" or "P0", in the order of the file."""
-    rows = pick(audit, "protocols", protocol, "rows")
-    return [_finding(row) for row in rows] if isinstance(rows, list) else []
-
-
-def _finding(row: Mapping[str, object]) -> Finding:
-    threat, model, attack, part = (str(row.get(name) or "") for name in ("threat", "model", "attack", "slice"))
-    applies = row.get("applies", True) is not False
-    auroc, low, high = (real(row.get(name)) if applies else None for name in ("auroc", "low", "high"))
-    reason = "" if auroc is not None else str(row.get("reason") or "no figure")
-    return Finding(
-        threat,
-        model,
-        attack,
-        part,
-        auroc,
-        low,
-        high,
-        real(row.get("level")) or 0.95,
-        real(row.get("base_auroc")),
-        _whole(row.get("n_members")),
-        _whole(row.get("n_nonmembers")),
-        reason,
-        row.get("headline") is True,
-        clients if applies and isinstance(clients := row.get("per_client"), Mapping) else {},
-    )
-
-
-def _whole(value: object) -> int | None:
-    known = real(value)
-    return None if known is None else int(known)
+def subject(model: str) -> str:
+    """A model's name at the start of a line."""
+    words = SUBJECTS.get(model, model)
+    return words[:1].upper() + words[1:]
 
 
 def groups(rows: Iterable[Finding]) -> dict[tuple[str, str], list[Finding]]:
@@ -114,14 +54,32 @@ def verdict(rows: list[Finding]) -> str:
         ceiling = "of any size" if None in highs else f"up to AUROC {number(max(filter(None, highs)))}"
         return (
             f"None of {len(tried)} intervals ({level}) lies above 0.5 and the base model's own value: no leak found by "
-            f"these attacks. A leak {ceiling} is not ruled out."
+            f"these attacks. A leak {ceiling} is not ruled out." + _confounded(tried)
         )
     top = max(above, key=lambda row: row.low or 0.0)
+    chance = "" if top.adjusted else f"; by chance {_by_chance(tried)} would"
     return (
-        f"{len(above)} of {len(tried)} intervals ({level}) {'lies' if len(above) == 1 else 'lie'} above 0.5 and the "
-        f"base model's own value; by chance {_by_chance(tried)} would. Membership leaks: {top.name} tells members from "
-        f"held-out items with AUROC {top.text} (picked as the clearest of {len(tried)}, not corrected for that)."
+        f"{len(above)} of {len(tried)} intervals ({level}{_corrected(top)}) {'lies' if len(above) == 1 else 'lie'} above "
+        f"0.5 and the base model's own value{chance}. Membership leaks: {top.name} tells members from "
+        f"held-out items with AUROC {top.text}{_picked(top, len(tried))}." + _confounded(tried)
     )
+
+
+def _corrected(row: Finding) -> str:
+    return ", for all attacks together" if row.adjusted else ""
+
+
+def _picked(top: Finding, tried: int) -> str:
+    picked = f"picked as the clearest of {tried}" if tried > 1 else "the only one"
+    if top.adjusted is None:
+        return f" ({picked}, not corrected for that)" if tried > 1 else ""
+    low, high = top.adjusted
+    return f" ({picked}; corrected for all attacks: [{number(low)}, {number(high)}])"
+
+
+def _confounded(rows: list[Finding]) -> str:
+    off = sum(row.confounded for row in rows)
+    return f" Confounded: {off}; a classifier that saw no model tells the two sides apart as well." if off else ""
 
 
 def _control(rows: list[Finding]) -> str:

@@ -18,7 +18,7 @@ class ReportError(InputError):
 
 @dataclass(frozen=True)
 class Sent:
-    """One client in one round: the part it sent ("A", "B", "all", "mixed"), n_k, its mean training loss in nats."""
+    """One client in one round: the part it sent (see `ledger.part`), n_k, its mean training loss in nats."""
 
     part: str
     num_examples: int | None
@@ -30,7 +30,7 @@ class Round:
     """A line of metrics.jsonl: who was admitted with what, who was refused and why.
 
     loss: n_k-weighted mean over the admitted clients, nats per answer token. unsent: the part that nobody sent and that
-    so kept its value ("none", one factor, "all", "mixed").
+    so kept its value.
     """
 
     index: int
@@ -42,7 +42,7 @@ class Round:
     @property
     def alone(self) -> tuple[str, ...]:
         """The parts that exactly one client sent: their "average" is that client's own tensors."""
-        parts = [sent.part for sent in self.clients.values()]
+        parts = [sent.part for sent in self.clients.values() if sent.part != "none"]
         if len(parts) == 1:
             return (parts[0],)
         if "mixed" in parts:

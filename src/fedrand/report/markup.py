@@ -37,6 +37,12 @@ def section(title: str, *children: str, name: str) -> Markup:
     return element("section", element("h2", title, id=name), *children, aria_labelledby=name)
 
 
+def part(kind: str, finding: str, *children: str, name: str) -> Markup:
+    """A part of a section: `finding` says what the data show, `kind` what kind of figure shows it."""
+    title = element("h3", element("span", kind, class_="kind"), " ", finding, id=name)
+    return element("section", title, *children, class_="part", aria_labelledby=name)
+
+
 def table(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],

@@ -8,6 +8,8 @@ from fedrand.report.amounts import MISSING, number, pick, plain, spread
 METRICS = {
     "nll": "NLL",
     "exact": "exact match",
+    "letter_accuracy": "right option, by letter or text",
+    "text_accuracy": "right option, by text",
     "bleu1": "BLEU-1",
     "bleu2": "BLEU-2",
     "bleu3": "BLEU-3",
@@ -16,7 +18,11 @@ METRICS = {
     "cider_d": "CIDEr-D",
     "cider_r": "CIDEr-R",
 }
-SPLITS = {"test": "test: in-domain", "ood": "ood: out of domain"}
+SPLITS = {
+    "test": "test: in-domain",
+    "validation": "validation: in-domain, what choices are made by",
+    "ood": "ood: out of domain",
+}
 SCORES = {"raw": "", "pmi": ", PMI"}
 HEADINGS = ("figure", "base model, before", "server, after", "clients, after", "clients of the last round")
 

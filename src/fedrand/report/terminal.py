@@ -12,17 +12,19 @@ from rich.text import Text
 
 from fedrand.report.amounts import count, number, pick, plain
 from fedrand.report.comparison import NOTE, Comparison
-from fedrand.report.leakage import findings
+from fedrand.report.finding import Finding, findings
+from fedrand.report.leakage import headline
 from fedrand.report.load import Json
-from fedrand.report.quality import HEADINGS, caption_rows, choice_rows, described
+from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
+from fedrand.report.threat import Threat, threats
 
 WIDE = 10_000  # columns of a text that no terminal wraps
 
 
 def run_table(results: Json) -> Table:
-    """Quality before and after, on both splits, and bytes against FedAvg."""
+    """Quality before and after, on every split, and bytes against FedAvg."""
     table = _table("Quality", described(results), ("split", *HEADINGS), 2)
-    for split in ("test", "ood"):
+    for split in SPLITS:
         for row in caption_rows(results, split):
             _add(table, split, row.label, *row.values)
     for row in choice_rows(results):
@@ -34,23 +36,51 @@ def run_table(results: Json) -> Table:
 
 
 def audit_table(audit: Json) -> Table:
-    """Every row of P1: AUROC with its interval and the base model's own value; the reason where there is no figure."""
-    caption = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
-    headings = ("threat", "model", "attack", "AUROC", "base model", "members", "others")
-    table = _table("Audit, protocol P1", caption, headings, 3)
-    for row in findings(audit, "P1"):
-        figure = row.text if row.auroc is not None else row.reason
-        sizes = (count(row.members), count(row.others))
-        _add(
-            table, row.threat, row.model, row.name, figure, number(row.base), *sizes, style="bold" if row.leaks else ""
-        )
+    """The verdict on each adversary, then each model's headline row; a reading of both stands below."""
+    found, rows = threats(audit), findings(audit, "P1")
+    headings = ("row", "threat", "model", "attack", "AUROC", "TPR at 1% FPR", "base model", "members", "others")
+    table = _table("Audit, protocol P1", _audit_caption(audit, found, len(rows)), headings, 4)
+    for threat in found:
+        _add_verdict(table, threat)
+    table.add_section()
+    for row in _fixed(rows):
+        _add_finding(table, row)
     return table
+
+
+def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
+    seed = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
+    kinds = f"worst: picked from all attacks of that adversary; fixed: chosen beforehand; {rows} rows are in audit.json"
+    return "\n".join([*(f"{threat.name}: {threat.reading}" for threat in found), seed, kinds])
+
+
+def _fixed(rows: Sequence[Finding]) -> list[Finding]:
+    """The headline rows of each model; where none is marked or has a figure, the first that has one, or a reason."""
+    models = dict.fromkeys(row.model for row in rows)
+    own = {model: [row for row in rows if row.model == model] for model in models}
+    chosen = {model: [row for row in found if row.headline] for model, found in own.items()}
+    return [row for model in models for row in chosen[model] or [headline(rows, model) or own[model][0]]]
+
+
+def _add_verdict(table: Table, threat: Threat) -> None:
+    if (worst := threat.worst) is None:
+        _add(table, "worst", threat.id, "", "", threat.status, "", "", "", "")
+        return
+    row = worst.as_row
+    figures = (worst.text, worst.rate.text, number(row.base), count(row.members), count(row.others))
+    _add(table, "worst", threat.id, worst.model, worst.name, *figures, style="bold" if worst.leaks else "")
+
+
+def _add_finding(table: Table, row: Finding) -> None:
+    figure = row.reason if row.auroc is None else row.text + (", confounded" if row.confounded else "")
+    figures = (figure, row.rate(), number(row.base), count(row.members), count(row.others))
+    _add(table, "fixed", row.threat, row.model, row.name, *figures, style="bold" if row.leaks else "")
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """A line per figure and a column per run; what the figures are, and the warnings, stand below."""
     names, *lines = comparison.turned()
-    table = _table("Runs compared", "\n".join([NOTE, *comparison.warnings]), names)
+    table = _table("Runs compared", "\n".join([NOTE, *comparison.warnings, *comparison.unpaired]), names)
     for line in lines:
         _add(table, *line)
     return table

@@ -2,10 +2,21 @@
 
 from collections.abc import Callable
 
+from fedrand.strategies.centralised import centralised
 from fedrand.strategies.fedavg import fedavg
+from fedrand.strategies.fedpara import fedpara
+from fedrand.strategies.fedper import fedper
 from fedrand.strategies.fedrand import fedrand
+from fedrand.strategies.local import local
 from fedrand.strategy import Strategy
 
-STRATEGIES: dict[str, Callable[..., Strategy]] = {"fedavg": fedavg, "fedrand": fedrand}
+STRATEGIES: dict[str, Callable[..., Strategy]] = {
+    "fedavg": fedavg,
+    "fedrand": fedrand,
+    "fedper": fedper,
+    "fedpara": fedpara,
+    "local": local,
+    "centralised": centralised,
+}
 
-__all__ = ["STRATEGIES", "fedavg", "fedrand"]
+__all__ = ["STRATEGIES", "centralised", "fedavg", "fedpara", "fedper", "fedrand", "local"]

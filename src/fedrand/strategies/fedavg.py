@@ -13,7 +13,7 @@ class Everything:
     def split(self, keys: Keys, turn: Turn, rng: np.random.Generator) -> Split:
         return Split(shared=keys)
 
-    def fault(self, keys: Keys, sent: Keys) -> str | None:
+    def fault(self, keys: Keys, sent: Keys, round: int) -> str | None:
         missing = keys - sent
         return f"{len(missing)} tensors missing, first {min(missing)}" if missing else None
 

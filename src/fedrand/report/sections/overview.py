@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from fedrand.report.amounts import MISSING, number, pick, plain, spread
-from fedrand.report.leakage import findings, headline
+from fedrand.report.finding import findings
+from fedrand.report.leakage import headline
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, section, table
+from fedrand.report.threat import threats
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -76,6 +78,16 @@ def _bytes(results: Json) -> tuple[str, str, str]:
 def _leaks(audit: Json | None) -> list[tuple[str, str, str]]:
     if audit is None:
         return [("Membership leak", MISSING, "not audited yet")]
+    if found := [threat for threat in threats(audit) if threat.worst]:
+        return [
+            (
+                f"Worst AUROC, {threat.name}",
+                number(worst.auroc),
+                f"[{number(worst.low)}, {number(worst.high)}] {worst.name}",
+            )
+            for threat in found
+            if (worst := threat.worst)
+        ]
     rows = findings(audit, "P1")
     chosen = [row for model in ("server", "client", "update") if (row := headline(rows, model))]
     return [

@@ -23,11 +23,18 @@ def provenance(run: Path, results: Json, audit: Json | None, environment: Json, 
         element("pre", commands),
         *([folded("The recipe", element("pre", recipe))] if recipe else []),
         *_facts("Environment", environment),
-        *_facts("Audit", pick(audit, "provenance")),
+        *_facts("Audit", _audited(audit)),
         *_facts("Seconds", results.get("seconds")),
         *_facts("Captions of clients", results.get("captions_subset")),
         name="provenance",
     )
+
+
+def _audited(audit: Json | None) -> Json:
+    """Form, seed and time of the audit, then what it recorded of its run."""
+    known = {name: value for name in ("version", "seed", "seconds") if (value := pick(audit, name)) is not None}
+    recorded = pick(audit, "provenance")
+    return known | (recorded if isinstance(recorded, dict) else {})
 
 
 def _facts(title: str, tree: object) -> list[Markup]:

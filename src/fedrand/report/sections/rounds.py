@@ -8,7 +8,7 @@ from fedrand.report.load import Round
 from fedrand.report.markup import Markup, element, folded, join, scrolling, section, table
 
 MOST_CLIENTS, MOST_ROUNDS, MOST_REASONS = 60, 120, 20
-LETTERS = {"A": "A", "B": "B", "all": "AB", "mixed": "m"}
+LETTERS = {"A": "A", "B": "B", "all": "AB", "mixed": "m", "layers": "L", "none": "0"}
 CROSS = "\N{MULTIPLICATION SIGN}"
 
 
@@ -24,7 +24,7 @@ def _loss(rounds: Sequence[Round]) -> Markup:
     if drawn is None:
         return element("p", "No training loss was recorded.", class_="note")
     words = "Training loss: a faint point per client, the line is the mean over the round's clients weighted by n_k."
-    return element("figure", drawn, element("figcaption", words))
+    return element("figure", drawn, element("figcaption", words), class_="time")
 
 
 def _who(rounds: Sequence[Round]) -> list[Markup]:
@@ -41,7 +41,14 @@ def _who(rounds: Sequence[Round]) -> list[Markup]:
 
 
 def _legend(parts: set[str]) -> Markup:
-    words = {"A": "the A half", "B": "the B half", "all": "both halves", "mixed": "parts by layer"}
+    words = {
+        "A": "the A half",
+        "B": "the B half",
+        "all": "both halves",
+        "mixed": "parts by layer",
+        "layers": "some layers whole",
+        "none": "nothing",
+    }
     keys = [(LETTERS.get(part, part[:2]), _class(part), words.get(part, part)) for part in sorted(parts)]
     keys += [
         ("A", "alone", "its only sender: the new server half is this client's, verbatim"),

@@ -1,0 +1,110 @@
+"""Several runs at once, a process each: the parent shows what they tell, and one that fails stops the others.
+
+A run that is there already is used again or gone on with, so a crew that was stopped goes on where it was.
+"""
+
+import multiprocessing
+import queue
+import signal
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedrand.errors import InputError, RunError
+from fedrand.progress import Event, Progress, prefixed
+from fedrand.recipe import Recipe, differences
+
+Found = dict[str, dict[str, Any]]
+
+
+class Job(NamedTuple):
+    """One run: its recipe, its folder, and whether it is audited too."""
+
+    recipe: Recipe
+    folder: Path
+    audited: bool = True
+
+
+def carry_out(jobs: Mapping[str, Job], workers: int, progress: Progress) -> Found:
+    """Run, audit and report every job, `workers` at once; returns {name: {"results", "audit"}} in the jobs' order.
+
+    InputError when a folder holds a run of another recipe; RunError when a process was ended from outside.
+    """
+    for name, job in jobs.items():
+        _check(name, job, progress)
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    waiting = iter(jobs.items())
+    running: dict[str, BaseProcess] = {}
+    found: Found = {}
+    try:
+        while len(found) < len(jobs):
+            for name, job in islice(waiting, workers - len(running)):
+                plain = job.recipe.model_dump(mode="json")  # a recipe's class is made at run time and cannot be sent
+                worker = context.Process(target=_work, args=(name, plain, job.folder, job.audited, told), daemon=True)
+                worker.start()
+                running[name] = worker
+            for name, result in _news(running, told, progress):
+                found[name] = result
+                running.pop(name).join()
+                progress.step("runs", len(found), len(jobs), name)
+    finally:
+        for worker in running.values():
+            worker.terminate()  # a run survives it at any moment
+            worker.join()
+    return {name: found[name] for name in jobs}
+
+
+def _check(name: str, job: Job, progress: Progress) -> None:
+    from fedrand.runfolder import RunFolder
+
+    run = RunFolder(job.folder)
+    if not run.is_run:
+        return
+    if changed := list(differences(run.recipe.model_dump(mode="json"), job.recipe.model_dump(mode="json"))):
+        raise InputError(f"{job.folder} holds a run of another recipe ({changed[0]}); name another folder with --out")
+    progress.say(f"{name}: {job.folder} is there; it is {'used again' if run.finished else 'gone on with'}")
+
+
+def _news(running: Mapping[str, BaseProcess], told: Any, progress: Progress) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What one process hands in, if it is a result; news of its progress is shown, its failure raised."""
+    alive = {name: worker.is_alive() for name, worker in running.items()}  # asked before the queue is read
+    try:
+        name, what = told.get(timeout=0.5)
+    except queue.Empty:
+        if lost := [name for name in running if not alive[name]]:
+            raise RunError(f"the process of {lost[0]} was ended, perhaps for want of memory") from None
+        return
+    if isinstance(what, Event):
+        progress.sink(prefixed(what, name))
+    elif isinstance(what, BaseException):
+        raise what
+    else:
+        yield name, what
+
+
+def _work(name: str, recipe: Mapping[str, Any], folder: Path, audited: bool, told: Any) -> None:
+    """One job in a process of its own: Ctrl-C is the parent's to answer, and a failure is told as any news."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job = Job(Recipe.model_validate(recipe), folder, audited)
+    try:
+        told.put((name, _whole(job, Progress(lambda event: told.put((name, event))))))
+    except (InputError, RunError, OSError) as error:
+        told.put((name, error))
+
+
+def _whole(job: Job, progress: Progress) -> dict[str, Any]:
+    """Run (or go on), audit and report."""
+    from fedrand.audit.run import audit
+    from fedrand.report.load import read_audit
+    from fedrand.report.page import write_page
+    from fedrand.run import resume, run
+    from fedrand.runfolder import RunFolder
+
+    there = RunFolder(job.folder).is_run
+    results = resume(job.folder, progress) if there else run(job.recipe, job.folder, progress)
+    found = (read_audit(job.folder) or audit(job.folder, progress)) if job.audited else None
+    write_page(job.folder)
+    return {"results": results, "audit": found}

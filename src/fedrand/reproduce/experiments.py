@@ -1,0 +1,132 @@
+"""What each of the paper's tables and figures is made of: rows are methods, columns are figures of their runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedrand.recipe import Recipe, load_recipe
+from fedrand.reproduce.figures import Figure, auroc, score
+
+# FedPer shares the 2 or 4 layers nearest the output of the paper's 20, and 1 or 2 of the demo model's 4.
+METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "demo": {
+        "FedPer 2": ("strategy.name=fedper", "strategy.layers=1"),
+        "FedPer 4": ("strategy.name=fedper", "strategy.layers=2"),
+    },
+    "paper": {
+        "FedPer 2": ("strategy.name=fedper", "strategy.layers=2"),
+        "FedPer 4": ("strategy.name=fedper", "strategy.layers=4"),
+    },
+    "both": {
+        "FedAvg": ("strategy.name=fedavg",),
+        "FedPara": ("strategy.name=fedpara",),
+        "FedRand": ("strategy.name=fedrand",),
+        "FedRand rho 0.3": ("strategy.name=fedrand", "strategy.rho=0.3"),
+        "FedRand rho 0.7": ("strategy.name=fedrand", "strategy.rho=0.7"),
+        "without past": ("strategy.name=fedrand", "strategy.past=false"),
+        "without normalization": ("strategy.name=fedrand", "strategy.normalize=false"),
+        "local only": ("strategy.name=local",),
+        "centralised": ("strategy.name=centralised",),
+    },
+}
+# Which shipped recipe stands for captioning and for question answering.
+DATA: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "demo": {"captions": ("emoji",), "questions": ("emoji", "data.name=emoji-qa")},
+    "paper": {"captions": ("coco",), "questions": ("scienceqa",)},
+}
+DEMO = ("evaluate.client_captions=120", "audit.bootstrap=400")
+BASELINES = ("FedAvg", "FedPer 2", "FedPer 4", "FedPara", "FedRand")
+ABLATIONS = ("FedRand rho 0.3", "FedRand rho 0.7", "without past", "without normalization")
+WORDS = {
+    "bleu1": "BLEU-1",
+    "bleu2": "BLEU-2",
+    "bleu3": "BLEU-3",
+    "bleu4": "BLEU-4",
+    "rouge_l": "ROUGE-L",
+    "cider_d": "CIDEr",
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """rows: methods; parts: whose model; columns: figures; against: the row that differences are taken to."""
+
+    title: str
+    rows: tuple[str, ...]
+    parts: tuple[str, ...]
+    columns: tuple[Figure, ...]
+    against: str = "FedAvg"
+    extra: tuple[str, ...] = ()  # rows of ours that the paper does not have
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(column.data for column in self.columns))
+
+    @property
+    def audited(self) -> bool:
+        return any(column.audited for column in self.columns)
+
+
+def _captions(split: str) -> tuple[Figure, ...]:
+    return tuple(score(words, split, name) for name, words in WORDS.items())
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    "table1": Experiment(
+        "Accuracy and caption quality, in-domain",
+        BASELINES,
+        ("server", "client"),
+        (score("accuracy", "test", "exact", data="questions"), *_captions("test")),
+        extra=("local only", "centralised"),
+    ),
+    "table2": Experiment("Caption quality, out-of-domain", BASELINES, ("server",), _captions("ood")),
+    "table3": Experiment(
+        "Ablations of FedRand",
+        ABLATIONS,
+        ("server",),
+        (*_captions("test"), auroc("MaxRenyi-10%", "image"), auroc("MaxRenyi-10%", "caption")),
+        against="FedRand",
+        extra=("FedRand",),
+    ),
+    "table4": Experiment(
+        "Membership inference, the paper's protocol (in-domain members against out-of-domain images)",
+        BASELINES,
+        ("server", "client"),
+        tuple(auroc(f"MaxRenyi-{k}%", part) for k in (0, 10) for part in ("image", "caption")),
+    ),
+    "fig2": Experiment(
+        "CIDEr against the AUROC of an attack",
+        (*BASELINES, *ABLATIONS),
+        ("server", "client"),
+        (score("CIDEr", "test", "cider_d"), auroc("MaxRenyi-10%", "caption"), auroc("reference", "answer", "P1")),
+    ),
+    "fig3": Experiment(
+        "Bytes of a run against FedAvg's",
+        BASELINES,
+        ("server",),
+        (Figure("bytes", "captions", ("bytes", "ratio_total"), 1),),
+    ),
+    "fig4": Experiment(
+        "Token-wise Renyi entropy of a member's and a non-member's caption",
+        ("FedRand",),
+        ("server",),
+        (auroc("MaxRenyi-10%", "caption"),),
+    ),
+}
+
+
+def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[str, ...] = ()) -> Recipe:
+    """The recipe of one run."""
+    name, *more = DATA[scale][data]
+    chosen = METHODS["both"].get(method) or METHODS[scale][method]
+    demo = DEMO if scale == "demo" else ()
+    return load_recipe(name, [*more, *chosen, *demo, f"seed={seed}", *overrides])
+
+
+def run_name(data: str, method: str, seed: int) -> str:
+    """A folder's name, such as captions-fedper-2-seed0."""
+    words = "".join(letter if letter.isalnum() else "-" for letter in method.lower())
+    return f"{data}-{words}-seed{seed}"
+
+
+Found = Mapping[str, Mapping[str, Any]]

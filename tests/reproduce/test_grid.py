@@ -1,0 +1,123 @@
+"""A table made of runs that were made up: what stands in which cell, beside the paper's number."""
+
+import csv
+import io
+
+import pytest
+
+from fedrand.reproduce.experiments import EXPERIMENTS, METHODS, recipe_of, run_name
+from fedrand.reproduce.grid import Grid
+from fedrand.reproduce.paper import printed
+from fedrand.reproduce.pictures import draw
+from fedrand.reproduce.written import as_csv, as_markdown
+
+METRICS = ("exact", "bleu1", "bleu2", "bleu3", "bleu4", "rouge_l", "cider_d")
+
+
+def found(level, auroc=None):
+    """A run all of whose figures are `level`; clients a tenth below it."""
+    server = {split: dict.fromkeys(METRICS, level) for split in ("test", "ood")}
+    clients = {split: dict.fromkeys(METRICS, level - 0.1) for split in ("test", "ood")}
+    rows = [
+        {"model": model, "attack": f"MaxRenyi-{k}%", "slice": part, "auroc": auroc}
+        for model in ("server", "client")
+        for k in (0, 10)
+        for part in ("image", "caption")
+    ]
+    audit = None if auroc is None else {"protocols": {"P0": {"rows": rows}}}
+    return {
+        "results": {"server": server, "clients": {"mean": clients}, "bytes": {"ratio_total": level}},
+        "audit": audit,
+    }
+
+
+@pytest.fixture
+def grid():
+    experiment, runs = EXPERIMENTS["table1"], {}
+    for row, level in {"FedAvg": 0.5, "FedRand": 0.6}.items():
+        for seed in range(3):
+            for data in experiment.data:
+                runs[data, row, seed] = found(level + 0.01 * seed)
+    return Grid("table1", experiment, runs, range(3))
+
+
+def line(grid, row, part, column):
+    (one,) = [one for one in grid.lines() if (one.row, one.part, one.column) == (row, part, column)]
+    return one
+
+
+def test_a_cell_holds_the_mean_over_seeds_in_per_cent_beside_the_papers_number(grid):
+    one = line(grid, "FedRand", "server", "CIDEr")
+    assert one.here.mean == pytest.approx(61)
+    assert one.here.std == pytest.approx(1)
+    assert one.paper == 110.27
+    assert line(grid, "FedAvg", "client", "accuracy").here.mean == pytest.approx(41)
+    assert line(grid, "FedAvg", "client", "accuracy").paper == 79.90
+
+
+def test_the_difference_is_to_fedavg_and_says_whether_the_seeds_resolve_it(grid):
+    one = line(grid, "FedRand", "server", "BLEU-4")
+    assert one.change.mean == pytest.approx(10)
+    assert one.verdict == "higher"
+    assert line(grid, "FedAvg", "server", "BLEU-4").change is None
+
+
+def test_a_row_that_was_not_run_is_not_measured_and_keeps_the_papers_number(grid):
+    one = line(grid, "FedPara", "server", "accuracy")
+    assert one.here is None
+    assert one.paper == 64.78
+    assert "not measured (64.78)" in as_markdown(grid, "fedrand reproduce table1")
+
+
+def test_the_csv_has_a_line_per_figure_and_the_markdown_a_table_per_part(grid):
+    rows = list(csv.DictReader(io.StringIO(as_csv(grid))))
+    assert len(rows) == 2 * 7 * len(grid.rows)
+    (one,) = [r for r in rows if (r["part"], r["row"], r["column"]) == ("client", "FedRand", "ROUGE-L")]
+    assert (float(one["mean"]), one["seeds"], one["paper"]) == (pytest.approx(51), "3", "53.64")
+    assert [text for text in as_markdown(grid, "x").splitlines() if text.startswith("## ")] == [
+        "## server",
+        "## client",
+    ]
+
+
+def test_every_row_that_the_paper_prints_has_as_many_numbers_as_the_table_has_columns():
+    for name, experiment in EXPERIMENTS.items():
+        for part in experiment.parts:
+            for row in experiment.rows:
+                numbers = printed(name, part, row)
+                assert numbers is None or len(numbers) == len(experiment.columns), (name, part, row)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_method_of_an_experiment_is_a_recipe_of_its_own_folder(name):
+    experiment = EXPERIMENTS[name]
+    rows = (*experiment.rows, *experiment.extra, experiment.against)
+    recipes = [recipe_of("demo", data, row, 1) for row in dict.fromkeys(rows) for data in experiment.data]
+    assert {recipe.seed for recipe in recipes} == {1}
+    assert len({recipe.model_dump_json() for recipe in recipes}) == len(recipes)
+    names = {run_name(data, row, 1) for row in dict.fromkeys(rows) for data in experiment.data}
+    assert len(names) == len(recipes)
+
+
+def test_the_paper_scale_knows_every_method_of_the_demo_scale():
+    assert METHODS["paper"].keys() == METHODS["demo"].keys()
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_a_picture_is_drawn_with_and_without_its_figures(name):
+    experiment = EXPERIMENTS[name]
+    methods = dict.fromkeys((*experiment.rows, *experiment.extra, experiment.against))
+    runs = {
+        (data, method, seed): found(0.4 + 0.1 * seed, auroc=0.5)
+        for data in experiment.data
+        for method in methods
+        for seed in range(2)
+    }
+    text = {"member": True, "tokens": [" a", " cat"], "entropies": [3.2, 0.1]}
+    for run in runs.values():
+        if run["audit"]:
+            run["audit"]["entropy"] = [text, {**text, "member": False}]
+    for some in (runs, {key: found(0.4) for key in runs}):
+        drawn = draw(Grid(name, experiment, some, range(2)))
+        assert drawn["png"].startswith(b"\x89PNG")
+        assert b"<svg" in drawn["svg"]

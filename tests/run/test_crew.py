@@ -1,0 +1,67 @@
+"""Several runs at once: reused, gone on with, refused; a process that is killed is told, never waited for."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from fedrand.crew import Job, carry_out
+from fedrand.errors import InputError, RunError
+from fedrand.progress import Event, Progress
+from fedrand.recipe import load_recipe
+
+SHORT = [
+    *("train.rounds=1", "train.max_steps=1", "train.clients_per_round=2", "data.limit=40", "data.clients=2"),
+    *("evaluate.client_captions=0", "evaluate.max_new_tokens=2", "audit.bootstrap=20"),
+]
+
+
+def job(tmp_path, name, *more, audited=False):
+    return Job(load_recipe("emoji", [*SHORT, f"strategy.name={name}", *more]), tmp_path / name, audited)
+
+
+def test_a_folder_with_another_recipe_is_refused_before_anything_is_run(tmp_path):
+    (tmp_path / "fedavg").mkdir()
+    other = load_recipe("emoji", [*SHORT, "strategy.name=fedavg", "train.lr=1e-2"])
+    from fedrand.runfolder import RunFolder
+
+    RunFolder.create(tmp_path / "fedavg", other)
+    jobs = {"one": job(tmp_path, "fedrand"), "two": job(tmp_path, "fedavg")}
+    with pytest.raises(InputError, match=r"another recipe \(train.lr was 0.01, is 0.0003\)"):
+        carry_out(jobs, 2, Progress())
+    assert not (tmp_path / "fedrand").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_more_jobs_than_workers_all_finish_and_are_used_again(tmp_path):
+    jobs = {name: job(tmp_path, name) for name in ("fedavg", "fedrand")}
+    first = carry_out(jobs, 1, Progress())
+    said: list[Event] = []
+    again = carry_out(jobs, 2, Progress(said.append))
+    assert first.keys() == again.keys() == jobs.keys()
+    assert first["fedavg"]["results"] == again["fedavg"]["results"]
+    assert sum("used again" in event.text for event in said) == 2
+    assert all((folder / "report.html").exists() for folder in tmp_path.iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_process_is_an_error_that_names_its_run(tmp_path):
+    begun = threading.Event()
+
+    def kill():
+        begun.wait(300)
+        import multiprocessing
+
+        for child in multiprocessing.active_children():
+            os.kill(child.pid, signal.SIGKILL)
+
+    threading.Thread(target=kill, daemon=True).start()
+    progress = Progress(lambda event: begun.set())
+    started = time.monotonic()
+    with pytest.raises(RunError, match="the process of one was ended"):
+        carry_out({"one": job(tmp_path, "fedavg", "train.rounds=500")}, 1, progress)
+    assert time.monotonic() - started < 300
