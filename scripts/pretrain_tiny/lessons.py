@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fedrand.data import EmojiPack, Example
-from fedrand.data.prompts import TEMPLATES, render
+from fedrand.data.prompts import render
 
 CHOICES = 4
+PROMPTS = ("coco", "scienceqa", "scienceqa-printed")
 KIND_QUESTION, NAME_QUESTION = "What kind of thing is this?", "What is this?"
 
 
@@ -76,7 +77,7 @@ def tokenizer_texts(pack: EmojiPack, examples: Iterable[Example], repeats: int =
     blank = Example("", None, "scienceqa", "", (), question=KIND_QUESTION, choices=("",) * CHOICES)
     asked = [
         replace(blank, prompt=prompt, question=question)
-        for prompt in TEMPLATES
+        for prompt in PROMPTS
         for question in (KIND_QUESTION, NAME_QUESTION)
     ]
     yield from [render(example) for example in asked] * repeats

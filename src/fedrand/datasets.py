@@ -35,6 +35,11 @@ class Dataset:
     questions: Mapping[str, Examples]
     auxiliary: Examples = ()
 
+    @property
+    def shown(self) -> Examples:
+        """What a run trains on or describes."""
+        return (*self.pool, *(example for examples in self.splits.values() for example in examples))
+
 
 def load_dataset(table: DataTable, seed: int, progress: Progress) -> Dataset:
     """The named dataset, cut to `limit` and with the recipe's own prompt on its captions where it has one."""

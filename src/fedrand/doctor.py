@@ -1,14 +1,21 @@
 """Everything that can be checked before a run: data, model, labels, what travels, time and memory."""
 
+import os
 import resource
 import time
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from fedrand.cost import Forecast, forecast, measured_rate
+from fedrand.datasets import Dataset, load_dataset
+from fedrand.dealing import ClientData
 from fedrand.errors import InputError
 from fedrand.models import load_model
+from fedrand.models.runtime import torch
 from fedrand.plan import describe
 from fedrand.progress import Progress
 from fedrand.randomness import stream
@@ -17,17 +24,27 @@ from fedrand.report.dealt import dealt
 from fedrand.report.theme import style
 from fedrand.tensorfile import write_atomic
 from fedrand.train import LocalLearner
-from fedrand.world import World, build, train_settings
+from fedrand.world import World, build, holdings, train_settings
 
 STEPS = 4
 
 
 def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict[str, Any]:
-    """Build the recipe's world and try a few training steps; InputError says what is wrong and what to do.
+    """Foretell the costs, build the recipe's world and try a few training steps; InputError says what is wrong and what
+    to do. Without weights, or with more than this machine can hold, the foretold costs are all.
 
     out: a folder for clients.svg, the picture of who holds what.
     """
-    world = _checked(recipe, progress)
+    torch.set_num_threads(recipe.train.threads)
+    with _both_told(recipe):
+        dataset = load_dataset(recipe.data, recipe.seed, progress)
+        clients = holdings(recipe, dataset)
+    foretold = _foretold(recipe, dataset, clients, progress)
+    if foretold and (reason := _no_trial(recipe, foretold)):
+        progress.say(f"no training step is tried: {reason}")
+        return {"forecast": asdict(foretold)}
+    with _both_told(recipe):
+        world = build(recipe, progress, dataset)
     classes = {name: dict(Counter(e.label for e in data.members)) for name, data in world.clients.items()}
     progress.say(_table(world, classes))
     if out:
@@ -45,6 +62,7 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
     disk = _disk_bytes(world)
     progress.say(f"disk: about {disk / 2**20:.0f} MiB in the run's folder")
     return {
+        "forecast": asdict(foretold) if foretold else None,
         "clients": classes,
         "seconds_per_step": seconds,
         "training_seconds": whole,
@@ -53,10 +71,37 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
     }
 
 
-def _checked(recipe: Recipe, progress: Progress) -> World:
-    """The world; when it cannot be built, one error that names what is wrong with the data and with the model."""
+def _foretold(
+    recipe: Recipe, dataset: Dataset, clients: Mapping[str, ClientData], progress: Progress
+) -> Forecast | None:
+    """What the recipe's configuration alone tells; what is wrong with it is told again, with more, by those who need it."""
     try:
-        return build(recipe, progress)
+        found = forecast(recipe, dataset, clients)
+    except InputError as error:
+        progress.say(f"no forecast: {error}")
+        return None
+    rate = measured_rate()
+    progress.say(
+        f"{found}; about {found.seconds(rate):,.0f} s at the {rate / 1e9:.0f} GFLOP/s of a matrix product here"
+    )
+    return found
+
+
+def _no_trial(recipe: Recipe, foretold: Forecast) -> str:
+    folder = Path(recipe.model.name).expanduser()
+    if folder.is_dir() and not [*folder.glob("*.safetensors"), *folder.glob("*.bin")]:
+        return f"{folder} holds no weights"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if recipe.model.device == "cpu" and foretold.memory > memory:
+        return f"this machine has {memory / 2**30:.1f} GiB of memory, too little"
+    return ""
+
+
+@contextmanager
+def _both_told(recipe: Recipe) -> Iterator[None]:
+    """Where the recipe cannot be used: one error that names what is wrong with the data and with the model."""
+    try:
+        yield
     except InputError as first:
         model = recipe.model
         try:

@@ -230,6 +230,11 @@ class Recipe(Table):
         senders = senders_of_a(self.strategy.rho, draw)
         return min(count for count in (senders, draw - senders) if count)
 
+    @property
+    def clients_per_round(self) -> int:
+        """How many are asked: one alone where it holds everyone's data."""
+        return 1 if self.method().pooled else self.train.clients_per_round
+
     def method(self) -> Strategy:
         """The strategy with what its uploads pass before they leave, and its group size made to fit the draw."""
         made = replace(self.strategy.build(), release=self.privacy.release())

@@ -59,7 +59,7 @@ class World:
 
     @property
     def clients_per_round(self) -> int:
-        return 1 if self.strategy.pooled else self.recipe.train.clients_per_round
+        return self.recipe.clients_per_round
 
     def federation(self) -> Federation:
         train, settings = self.recipe.train, train_settings(self.recipe)
@@ -92,14 +92,22 @@ def train_settings(recipe: Recipe) -> TrainSettings:
     return TrainSettings(train.lr, train.weight_decay, train.batch_size, train.epochs, train.max_steps)
 
 
-def build(recipe: Recipe, progress: Progress = SILENT) -> World:
-    """Everything a run or an audit of it needs. InputError when the model or the data cannot be used."""
-    torch.set_num_threads(recipe.train.threads)
-    dataset = load_dataset(recipe.data, recipe.seed, progress)
-    clients, strategy = deal(dataset.pool, recipe.data, recipe.seed), recipe.method()
+def holdings(recipe: Recipe, dataset: Dataset) -> dict[str, ClientData]:
+    """client -> its data, canaries and all. DataError when it cannot be dealt out like that."""
+    clients = deal(dataset.pool, recipe.data, recipe.seed)
     if count := recipe.audit.canaries:
         clients = planted(clients, dataset.pool, count, recipe.seed, recipe.data.prompt or "coco")
-    model = recipe.model
+    return pooled(clients) if recipe.method().pooled else clients
+
+
+def build(recipe: Recipe, progress: Progress = SILENT, dataset: Dataset | None = None) -> World:
+    """Everything a run or an audit of it needs. InputError when the model or the data cannot be used.
+
+    dataset: the recipe's own, where it is loaded already.
+    """
+    torch.set_num_threads(recipe.train.threads)
+    dataset = dataset or load_dataset(recipe.data, recipe.seed, progress)
+    clients, strategy, model = holdings(recipe, dataset), recipe.method(), recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
     if vlm.path.slow:
         progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
@@ -108,8 +116,7 @@ def build(recipe: Recipe, progress: Progress = SILENT) -> World:
         strategy.check(frozenset(adapter.keys))
     except ValueError as error:
         raise InputError(f"strategy: {error}") from error
-    world = World(recipe, vlm, adapter, ImageFeatures(vlm), pooled(clients) if strategy.pooled else clients, dataset)
-    shown = (*dataset.pool, *(example for examples in dataset.splits.values() for example in examples))
-    world.encoded(shown)  # an example the model cannot take is refused before the first step
-    world.features.prepare([example.image for example in shown], progress)
+    world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
+    world.encoded(dataset.shown)  # an example the model cannot take is refused before the first step
+    world.features.prepare([example.image for example in dataset.shown], progress)
     return world

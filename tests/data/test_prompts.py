@@ -53,6 +53,14 @@ def test_the_question_prompt_as_printed_has_no_question():
     assert render(replace(printed, hint="")) == f"{START}{OPTIONS}"
 
 
+def test_the_prompt_that_the_paper_s_model_was_tuned_on():
+    text = render(replace(QUESTION, prompt="tinyllava"))
+    assert text.startswith(
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives"
+    )
+    assert text.endswith("to the user's questions. USER: <image>\nWhat is it? ASSISTANT:")
+
+
 def test_braces_in_a_question_are_text():
     asked = replace(QUESTION, question="What is {options} in {x}?")
     assert "Question: What is {options} in {x}? Context" in render(asked)

@@ -1,4 +1,4 @@
-"""The prompts of the FedRand paper (appendix A.2) by name, filled in for one example."""
+"""The prompts of the FedRand paper (appendix A.2) and of its base model by name, filled in for one example."""
 
 import re
 import string
@@ -16,6 +16,10 @@ TEMPLATES = {
     "scienceqa-printed": (
         "Based on the image, respond to the question with a given options. USER: {image}\n "
         "Context: {context}. Options: {options}. Answer: ASSISTANT:"
+    ),
+    "tinyllava": (  # what the paper's base model was itself tuned on
+        "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, "
+        "and polite answers to the user's questions. USER: {image}\n{question} ASSISTANT:"
     ),
 }
 SLOTS = ("image", "question", "context", "options")

@@ -19,11 +19,13 @@ from fedrand.models.errors import ModelError
 from fedrand.models.probe import choose_path
 from fedrand.models.processor import load_processor
 from fedrand.models.runtime import torch
+from fedrand.models.tinyllava import register
 from fedrand.models.vlm import VisionLanguageModel
 
 SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
-_BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
+BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
+register()
 
 
 def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
@@ -32,29 +34,38 @@ def load_model(name: str, *, revision: str = "", dtype: str = "float32", device:
     Image-text-to-text models and, for examples without images, causal language models.
     name: "tiny", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
     """
-    place = _place(name)
-    options: dict[str, Any] = {"revision": revision} if revision else {}
+    place, options = place_of(name), options_of(revision)
     if dtype not in DTYPES:
         raise ModelError(f"unknown dtype '{dtype}'; choose from {', '.join(DTYPES)}")
     where = _device(device)
     online = f"check the name, or fetch it once online: hf download {name}"
-    with quiet(), _explained(name, _BROKEN, "check the folder's files" if Path(place).is_dir() else online):
-        config = AutoConfig.from_pretrained(place, **options)
-        reads_images = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
-        if reads_images:
-            kind, processor = AutoModelForImageTextToText, load_processor(place, config, options)
-        else:
-            kind, processor = AutoModelForCausalLM, AutoTokenizer.from_pretrained(place, **options)
+    with quiet(), explained(name, BROKEN, "check the folder's files" if Path(place).is_dir() else online):
+        kind, _, processor = parts(place, options)
         model, info = kind.from_pretrained(place, dtype=DTYPES[dtype], output_loading_info=True, **options)
     if missing := sorted(info["missing_keys"]):
         raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
-    if reads_images and not hasattr(processor, "image_processor"):
+    if kind is AutoModelForImageTextToText and not hasattr(processor, "image_processor"):
         raise ModelError(f"model '{name}' has no image processor; get its preprocessor_config.json")
     with quiet():
         return choose_path(model.to(where), processor, name)
 
 
-def _place(name: str) -> str:
+def parts(place: str, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """The Auto class that a model belongs to, its configuration, and its processor or tokenizer. What transformers
+    raises when it cannot be had."""
+    config = AutoConfig.from_pretrained(place, **options)
+    if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
+        return AutoModelForImageTextToText, config, load_processor(place, config, options)
+    return AutoModelForCausalLM, config, AutoTokenizer.from_pretrained(place, **options)
+
+
+def options_of(revision: str) -> dict[str, Any]:
+    """What every call of `from_pretrained` is given: code that a model brings along is never run."""
+    return {"trust_remote_code": False} | ({"revision": revision} if revision else {})
+
+
+def place_of(name: str) -> str:
+    """A folder, or a hub id. ModelError when the name can be neither."""
     folder = SHIPPED.get(name, Path(name).expanduser())
     if folder.is_dir():
         return str(folder)
@@ -75,7 +86,8 @@ def _device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def _explained(name: str, errors: tuple[type[Exception], ...], advice: str) -> Iterator[None]:
+def explained(name: str, errors: tuple[type[Exception], ...], advice: str) -> Iterator[None]:
+    """Turns these errors into a ModelError of one line with the advice."""
     try:
         yield
     except ModelError:

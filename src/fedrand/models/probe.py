@@ -59,6 +59,11 @@ def choose_path(model: Any, processor: Any, name: str) -> VisionLanguageModel:
     raise ModelError(f"cannot run model '{name}' ({model.config.model_type}): {why}; {SUPPORTED}")
 
 
+def likely_path(model: Any, processor: Any) -> Path:
+    """The fast path, unchecked: for a model without weights. ModelError when its images take a varying number of tokens."""
+    return (_text_only if tokenizer_of(processor) is processor else _fast)(model, processor)
+
+
 def _text_only(model: Any, processor: Any) -> Path:
     if tokenizer_of(processor) is not processor:
         raise ModelError("it reads images")
