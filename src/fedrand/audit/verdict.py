@@ -46,7 +46,7 @@ def _threat(threat: Threat, rows: list[Line], epsilons: list[Line]) -> dict[str,
     able = [row for row in rows if row["applies"] and reachable(row, threat)]
     worst = max(able, key=_lower, default=None)
     proofs = [one for one in epsilons if reachable(one, threat)]
-    shown = ("model", "attack", "slice", "auroc", "low", "high")
+    shown = ("threat", "model", "attack", "slice", "auroc", "low", "high")
     return {
         "id": threat.id,
         "adversary": threat.adversary,
