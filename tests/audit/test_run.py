@@ -217,6 +217,17 @@ def test_no_two_clients_are_compared_with_the_same_shifted_example(world, tmp_pa
         assert (row["n_members"], row["n_nonmembers"]) == (len(CLIENTS) * SIDE, SHIFTED)
 
 
+def test_a_sample_of_the_examples_is_attacked_where_the_recipe_asks_for_one(world, tmp_path):
+    made = world({"name": "fedavg"}, rounds=1, epochs=1)
+    audit = made.recipe.audit.model_copy(update={"sample": 6})
+    made = replace(made, recipe=made.recipe.model_copy(update={"audit": audit}))
+    found = attacked(made, play(made, tmp_path / "run"))
+    for row in rows(found, "server").values():
+        assert (row["n_members"], row["n_nonmembers"]) == (6, 6)
+    for row in rows(found, "client", "P0").values():
+        assert (row["n_members"], row["n_nonmembers"]) == (6, 6)
+
+
 def test_a_lone_a_of_round_0_has_no_gradient_and_is_no_finding(world, tmp_path):
     made = world({"name": "fedrand", "rho": 1.0}, rounds=1, epochs=1)
     found = attacked(made, play(made, tmp_path / "run"))

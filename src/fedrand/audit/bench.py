@@ -13,6 +13,7 @@ from fedrand.audit.transcript import Index, transcript
 from fedrand.audit.views import View, seen_by
 from fedrand.data.canaries import canaries_of, ordinary
 from fedrand.data.example import Example
+from fedrand.datasets import some
 from fedrand.messages import ServerState
 from fedrand.params import Params
 from fedrand.progress import Progress
@@ -70,17 +71,21 @@ class Bench:
     @cached_property
     def sides(self) -> Mapping[str, Sides]:
         """Each client's members and its held-out half, which was never trained on."""
-        return {name: Sides(*map(ordinary, self.world.clients[name])) for name in self.views}
+        share = -(-self.table.sample // max(1, len(self.views)))
+        return {
+            name: Sides(*(self._few(ordinary(half), share, name) for half in self.world.clients[name]))
+            for name in self.views
+        }
 
     @cached_property
     def canaries(self) -> Mapping[str, Sides]:
         """Each client's canaries: put in by the coin, and kept out."""
         return {name: Sides(*map(canaries_of, self.world.clients[name])) for name in self.views}
 
-    @property
+    @cached_property
     def shifted(self) -> Examples:
         """Images of kinds that no client holds."""
-        return tuple(self.world.splits.get("ood", ()))
+        return self._few(tuple(self.world.splits.get("ood", ())), self.table.sample, "ood")
 
     @cached_property
     def dealt(self) -> Mapping[str, Examples]:
@@ -90,6 +95,10 @@ class Bench:
         order = self.rng("ood").permutation(len(groups))
         owner = {groups[place]: units[turn % len(units)] for turn, place in enumerate(order)} if units else {}
         return {name: tuple(e for e in self.shifted if owner[e.unit] == name) for name in units}
+
+    def _few(self, examples: Examples, count: int, name: str) -> Examples:
+        """About `count` of them, by whole groups; all for 0."""
+        return some(examples, count, self.rng("sample", name)) if count and examples else examples
 
     def own(self, client: str) -> Examples:
         """Everything that attacks on one client's model or uploads are asked about."""
