@@ -1,6 +1,8 @@
 """The demo's learning rate, chosen on the emoji pack's validation split (no client and no test holds its concepts).
 
 python scripts/choose_rate.py            # the server's validation figures after 30 rounds, per method and rate
+
+The rule: of the rates that lower the loss by more than 0.1 nat with both methods, the one with the best CIDEr-D over both.
 """
 
 from dataclasses import replace

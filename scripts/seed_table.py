@@ -1,26 +1,19 @@
 """Means over seeds with 95% intervals, from finished runs of two or more methods on the same seeds.
 
-for seed in 0 1 2; do for method in fedavg fedrand; do
-    fedrand run emoji --set seed=$seed --set strategy.name=$method --out runs/$method-$seed; done; done
-python scripts/seed_table.py runs/*-[0-9]
+fedrand reproduce table2                 # makes the runs
+python scripts/seed_table.py runs/reproduce/runs/captions-fed{avg,rand}-seed?
 """
 
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from fedrand.reproduce.cells import cell
+
 FIGURES = {"NLL": ("test", "nll", 1), "CIDEr-D x 100": ("test", "cider_d", 100), "NLL, ood": ("ood", "nll", 1)}
-T_975 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # Student's t for that many seeds
-
-
-def cell(values: Sequence[float]) -> str:
-    """Mean and half-width of the 95% interval over seeds."""
-    half = T_975[len(values)] * np.std(values, ddof=1) / np.sqrt(len(values))
-    return f"{np.mean(values):.3f} ± {half:.3f}"
 
 
 def main() -> None:
@@ -41,9 +34,9 @@ def main() -> None:
             for split, name, factor in FIGURES.values():
                 if some is None:
                     gains = [f["server"][split][name] - f["before"][split][name] for f in seeds.values()]
-                    cells.append(cell([factor * gain for gain in gains]))
+                    cells.append(cell([factor * gain for gain in gains]).text(3))
                 else:
-                    cells.append(cell([factor * figure[split][name] for figure in some]))
+                    cells.append(cell([factor * figure[split][name] for figure in some]).text(3))
             traffic = [
                 np.mean([f["bytes"][ratio] for f in seeds.values()]) for ratio in ("ratio_upload", "ratio_total")
             ]

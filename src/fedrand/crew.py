@@ -96,15 +96,19 @@ def _work(name: str, recipe: Mapping[str, Any], folder: Path, audited: bool, tol
 
 
 def _whole(job: Job, progress: Progress) -> dict[str, Any]:
-    """Run (or go on), audit and report."""
+    """Run (or go on), audit and report; what is there already is not made again."""
     from fedrand.audit.run import audit
     from fedrand.report.load import read_audit
     from fedrand.report.page import write_page
     from fedrand.run import resume, run
     from fedrand.runfolder import RunFolder
+    from fedrand.world import build
 
-    there = RunFolder(job.folder).is_run
-    results = resume(job.folder, progress) if there else run(job.recipe, job.folder, progress)
-    found = (read_audit(job.folder) or audit(job.folder, progress)) if job.audited else None
+    folder = RunFolder(job.folder)
+    done, found = folder.is_run and folder.finished, read_audit(job.folder) if job.audited else None
+    world = None if done and (found or not job.audited) else build(job.recipe, progress)
+    work = resume(job.folder, progress, world) if folder.is_run else run(job.recipe, job.folder, progress, world)
+    if job.audited and not found:
+        found = audit(job.folder, progress, world)
     write_page(job.folder)
-    return {"results": results, "audit": found}
+    return {"results": work, "audit": found}

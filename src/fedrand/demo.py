@@ -37,7 +37,9 @@ def tell(found: Found, out: Path) -> None:
         print(f"\nWhat this audit says of {method}:")
         for sentence in found[method]["audit"]["verdict"]:
             print(f"- {sentence}")
-    print("\nThis is the first part of the audit only; the rest of it is not there yet.")
+    print(
+        "\nEach report lists what was not tested; a lower figure for one method means something only where intervals part."
+    )
     for method in METHODS:
         print(f"{method}: {out / method}/report.html, results.json, audit.json, server/adapter (PEFT)")
     print(f"side by side: {out}/compare/compare.html")

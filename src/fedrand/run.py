@@ -1,9 +1,11 @@
 """A run from recipe to results, and going on with one that was stopped."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedrand.accountant import NAME, by_client
 from fedrand.audit.transcript import TranscriptWriter
 from fedrand.ledger import totals
 from fedrand.messages import ServerState
@@ -22,14 +24,14 @@ SILENT = Progress()
 Results = dict[str, Any]
 
 
-def run(recipe: Recipe, out: Path, progress: Progress = SILENT) -> Results:
-    """A new run in the folder `out`; returns what results.json holds."""
+def run(recipe: Recipe, out: Path, progress: Progress = SILENT, world: "World | None" = None) -> Results:
+    """A new run in the folder `out`; returns what results.json holds. world: the recipe's, where it is built already."""
     folder = RunFolder.create(out, recipe)
     with folder.locked():
-        return _go_on(folder, progress)
+        return _go_on(folder, progress, world)
 
 
-def resume(path: Path, progress: Progress = SILENT) -> Results:
+def resume(path: Path, progress: Progress = SILENT, world: "World | None" = None) -> Results:
     """Go on where a run was stopped, to the same bits; a finished one is left as it is."""
     folder = RunFolder.open(path)
     with folder.locked():
@@ -38,16 +40,16 @@ def resume(path: Path, progress: Progress = SILENT) -> Results:
         if folder.finished:
             progress.say(f"{path} is finished already; nothing to do")
             return folder.read_json("results.json")
-        return _go_on(folder, progress)
+        return _go_on(folder, progress, world)
 
 
-def _go_on(folder: RunFolder, progress: Progress) -> Results:
+def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Results:
     from fedrand.evaluate import results, server_loss
     from fedrand.export import save_adapter
     from fedrand.world import build
 
     recipe = folder.recipe
-    world = build(recipe, progress)
+    world = world or build(recipe, progress)
     _begin(folder, world, progress)
     progress.say(describe(world.strategy, world.adapter.shapes))
     writer = TranscriptWriter(folder.transcript)
@@ -77,6 +79,17 @@ def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
     progress.say(f"going on with {folder.path} at round {folder.server().round}")
 
 
+def _paid(folder: RunFolder, recipe: Recipe) -> Results:
+    """What noise on uploads guarantees each client, where there is any."""
+    if not recipe.privacy.noise:
+        return {}
+    sent = Counter(row.client for row in folder.ledger() if row.direction == "upload")
+    uploads = {name: sent[name] for name in folder.split()}
+    table = recipe.privacy
+    spent = by_client(table.noise, table.delta, uploads)
+    return {"privacy": {**table.model_dump(), "epsilon": spent, "accountant": NAME, "uploads": uploads}}
+
+
 def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Results) -> Results:
     """The results with what every figure must name: method, seed, rounds, bytes, seconds."""
     whole = len(to_bytes(server.params, {"round": server.round}))
@@ -90,6 +103,7 @@ def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Result
         "seed": recipe.seed,
         "rounds": server.round,
         **found,
+        **_paid(folder, recipe),
         "bytes": totals(folder.ledger(), whole, len(server.params)),
         "seconds": {"train": train, "evaluate": evaluation},
     }

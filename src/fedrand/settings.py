@@ -140,13 +140,17 @@ class EvaluateTable(Table):
 class AuditTable(Table):
     """attacks: "paper" (one of each, MaxRenyi of order 1/2 for every K and slice) or "all" orders. k: percentages of
     MaxRenyi-K% and Min-K%. renyi: "vlmia" keeps every probability in [1e-10, 1 - 1e-10], as the reference code does.
-    shadows: models trained per client for LiRA and RMIA. canaries: random records put into clients' data by a coin
+    shadows: models trained per attacked state for LiRA and RMIA, 0 for none. uploads: how many of each client's newest
+    uploads gradients are taken for, 0 for all. sample: about how many members, and how many non-members, are attacked in
+    all, 0 for everyone; the paper takes 300 of each. canaries: random records put into clients' data by a coin
     before training; 100 bound an epsilon usefully. bootstrap: resamples. level: of the confidence intervals."""
 
     attacks: Literal["paper", "all"] = "paper"
     k: Annotated[tuple[Percent, ...], BeforeValidator(_tuple)] = (0, 10, 100)
     renyi: Literal["exact", "vlmia"] = "exact"
     shadows: Annotated[int, Field(ge=0)] = 2
+    uploads: Annotated[int, Field(ge=0)] = 4
+    sample: Annotated[int, Field(ge=0)] = 0
     canaries: Annotated[int, Field(ge=0)] = 0
     bootstrap: Count = 1000
     level: Level = 0.95

@@ -29,7 +29,7 @@ def test_a_folder_with_another_recipe_is_refused_before_anything_is_run(tmp_path
 
     RunFolder.create(tmp_path / "fedavg", other)
     jobs = {"one": job(tmp_path, "fedrand"), "two": job(tmp_path, "fedavg")}
-    with pytest.raises(InputError, match=r"another recipe \(train.lr was 0.01, is 0.0003\)"):
+    with pytest.raises(InputError, match=r"another recipe \(train.lr was 0.01, is 0.0001\)"):
         carry_out(jobs, 2, Progress())
     assert not (tmp_path / "fedrand").exists()
 

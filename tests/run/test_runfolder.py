@@ -128,10 +128,10 @@ def test_two_processes_cannot_work_on_one_run(finished):
 def test_a_changed_recipe_is_refused_by_the_keys_that_changed(finished):
     path = finished.path / "recipe.toml"
     finished.check_recipe()
-    path.write_text(path.read_text().replace("lr = 0.0003", "lr = 0.003").replace("rounds = 4", "rounds = 9"))
+    path.write_text(path.read_text().replace("lr = 0.0001", "lr = 0.003").replace("rounds = 4", "rounds = 9"))
     with pytest.raises(RunFolderError) as refused:
         finished.check_recipe()
-    assert "train.lr was 0.0003, is 0.003; train.rounds was 4, is 9" in str(refused.value)
+    assert "train.lr was 0.0001, is 0.003; train.rounds was 4, is 9" in str(refused.value)
 
 
 @pytest.mark.parametrize("what", ["model", "data"])

@@ -1,65 +1,81 @@
-"""Who is compared with whom: P1, a client with its own held-out half; P0, the paper's way, with a domain shift."""
+"""Who is compared with whom: P1, a client with its own held-out half; P0, the paper's way, with a domain shift; P2, with
+other clients' data; P4, where nothing can be found."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
 
-import numpy as np
-
-from fedrand.audit.statistics import Sample, auroc, pooled, two_level_interval
+from fedrand.audit.bench import Bench
+from fedrand.audit.models import REFERENCE, THREAT, Models
+from fedrand.audit.rows import Row, Sides, sampled
+from fedrand.audit.scoring import scored
 from fedrand.data.example import Example
 
+TITLES = {
+    "P1": "Members against the same client's held-out half, drawn by a coin before training",
+    "P0": "The paper's protocol: members against images of kinds that no client holds",
+    "P2": "Members against other clients' training data: whose record is it?",
+    "P4": "Null: nothing was trained on, so every interval should hold 0.5",
+}
 BANNER = (
     "Members are compared with images of kinds that no client holds, as in the paper. Such an AUROC measures "
     "the domain shift as well as membership; the base model, trained on neither side, shows how much of it is shift."
 )
 
 
-class Sides(NamedTuple):
-    """Members and non-members of one unit."""
-
-    members: tuple[Example, ...]
-    others: tuple[Example, ...]
+def same_distribution(models: Models) -> Iterator[Row]:
+    """P1 on the models; the untrained base model's rows belong to P4."""
+    yield from models.rows(dict.fromkeys(("server", "client", "oracle"), models.bench.sides))
 
 
-Score = Callable[[str, Example], float]
-"""An attack's score of a unit's example."""
+def domain_shift(models: Models) -> Iterator[Row]:
+    """P0: all clients together where they share one model, else each with its share of the shifted images."""
+    bench = models.bench
+    together = {"all": Sides(tuple(e for sides in bench.sides.values() for e in sides.members), bench.shifted)}
+    apart = {name: Sides(sides.members, bench.dealt[name]) for name, sides in bench.sides.items()}
+    yield from models.rows({"base": together, "server": together, "client": apart, "oracle": apart})
 
 
-class Settings(NamedTuple):
-    resamples: int
-    level: float
+def strangers(models: Models) -> Iterator[Row]:
+    """P2 on the server's model and the rebuilt clients, by the reference attack."""
+    bench = models.bench
+    units = {name: Sides(sides.members, bench.strangers(name)) for name, sides in bench.sides.items()}
+    own = _with_strangers(models, units)
+    for model in ("server", "client"):
+
+        def score(client: str, example: Example, model=model) -> float:
+            return own[model, client, example.id]
+
+        yield Row(THREAT[model], model, *REFERENCE, sampled(units, score), headline=True)
 
 
-def row(units: Mapping[str, Sides], score: Score, base: Score | None, rng: np.random.Generator, how: Settings) -> dict:
-    """The figures of one attack: pooled AUROC with its interval, each unit's own, and the base model's."""
-    samples = {name: _sample(name, sides, score) for name, sides in units.items()}
-    usable = {name: sample for name, sample in samples.items() if sample.usable}
-    if not usable:
-        return {"applies": False, "reason": "no client has both members and non-members"}
-    found = two_level_interval(list(usable.values()), how.level)
-    figures: dict[str, Any] = {**found._asdict(), "level": how.level, "applies": True, "reason": ""}
-    figures["n_members"] = sum(len(sample.members) for sample in usable.values())
-    figures["n_nonmembers"] = sum(len(sample.others) for sample in usable.values())
-    figures["per_client"] = {name: auroc(sample.members, sample.others) for name, sample in usable.items()}
-    if base is not None:
-        plain = [_sample(name, units[name], base) for name in usable]
-        figures["base_auroc"] = pooled(plain)
-    return figures
+def null(models: Models) -> Iterator[Row]:
+    """P4: the base model, which was trained on neither side; and the held-out half against itself."""
+    bench = models.bench
+    yield from models.rows({"base": bench.sides})
+    halves = {name: _halved(bench, name, sides) for name, sides in bench.sides.items()}
+    samples = sampled(halves, lambda client, example: models.reference("server", client, example))
+    yield Row("control", "server", "reference", "pseudo-members", samples)
 
 
-def dealt(
-    examples: Sequence[Example], units: Sequence[str], rng: np.random.Generator
-) -> dict[str, tuple[Example, ...]]:
-    """The examples shared out by whole groups, about equally many each: were all units compared with the same ones, an
-    interval that draws them anew for each unit would be too narrow."""
-    groups = sorted({example.unit for example in examples})
-    owner = {groups[place]: units[turn % len(units)] for turn, place in enumerate(rng.permutation(len(groups)))}
-    return {name: tuple(e for e in examples if owner[e.unit] == name) for name in units}
+def _halved(bench: Bench, client: str, sides: Sides) -> Sides:
+    """The held-out half, parted once more by a coin per group."""
+    groups = sorted({example.unit for example in sides.others})
+    inside = {
+        group for group, coin in zip(groups, bench.rng("pseudo", client).random(len(groups)), strict=True) if coin < 0.5
+    }
+    parts = (tuple(e for e in sides.others if (e.unit in inside) == side) for side in (True, False))
+    return Sides(*parts)
 
 
-def _sample(name: str, sides: Sides, score: Score) -> Sample:
-    return Sample(*_scores(name, sides.members, score), *_scores(name, sides.others, score))
-
-
-def _scores(name: str, examples: Sequence[Example], score: Score) -> tuple[np.ndarray, list[str]]:
-    return np.array([score(name, example) for example in examples], float), [example.unit for example in examples]
+def _with_strangers(models: Models, units: Mapping[str, Sides]) -> dict[tuple[str, str, str], float]:
+    """(model, client, id) -> reference score; strangers are no client's own, so the rebuilt models have not seen them."""
+    bench = models.bench
+    attack = [one for one in models.attacks if (one.name, one.slice) == REFERENCE]
+    found: dict[tuple[str, str, str], float] = {}
+    for client, sides in units.items():
+        both = [*sides.members, *sides.others]
+        found |= {("server", client, e.id): models.reference("server", client, e) for e in both}
+        found |= {("client", client, e.id): models.reference("client", client, e) for e in sides.members}
+        rest = scored(bench.world, sides.others, models.known[client], attack)
+        with_rest = Models(bench, models.attacks, models.known, {**models.scores, "client": {client: rest}})
+        found |= {("client", client, e.id): with_rest.reference("client", client, e) for e in sides.others}
+    return found

@@ -1,14 +1,17 @@
 """Shadow clients: what a client's round makes of data that the adversary has, for LiRA and RMIA."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fedrand.audit.attacks.lira import offline_lira
 from fedrand.audit.attacks.rmia import rmia
+from fedrand.audit.models import Models
+from fedrand.audit.rows import Row, sampled
 from fedrand.audit.scoring import likelihoods
 from fedrand.data.example import DataError, Example
 from fedrand.datasets import some
+from fedrand.evaluate import subset
 from fedrand.params import Params
 from fedrand.randomness import stream
 from fedrand.strategy import Turn
@@ -16,6 +19,7 @@ from fedrand.train import train
 from fedrand.world import World, train_settings
 
 ATTACKS = ("LiRA", "RMIA")
+POPULATION = 64  # of the auxiliary examples, which RMIA weighs an example against
 
 
 def shadows(world: World, start: Params, count: int, size: int, rng: np.random.Generator) -> list[Params]:
@@ -27,7 +31,7 @@ def shadows(world: World, start: Params, count: int, size: int, rng: np.random.G
     auxiliary = world.dataset.auxiliary
     if not auxiliary:
         raise DataError("the data name no auxiliary examples to train shadow models on; set audit.shadows = 0")
-    sharing = world.recipe.strategy.build().sharing
+    sharing = world.recipe.method().sharing
     trained = sharing.split(frozenset(start), Turn(1, first=False), stream(0, "method")).trained
     settings = train_settings(world.recipe)
     made: list[Params] = []
@@ -53,3 +57,47 @@ def shadow_scores(
         name: {example.id: float(value) for example, value in zip(examples, values, strict=True)}
         for name, values in found.items()
     }
+
+
+def shadow_rows(models: Models) -> Iterator[Row]:
+    """LiRA and RMIA on the server's model (T1 knows what its last round began from) and on the rebuilt clients."""
+    bench, count = models.bench, models.bench.table.shadows
+    reason = "" if count else "audit.shadows is 0"
+    if count and not bench.world.dataset.auxiliary:
+        reason = "the data name no auxiliary examples to train shadow models on"
+    if reason or not bench.views:
+        yield from (
+            Row(threat, model, attack, "answer", reason=reason or "no upload was taken")
+            for threat, model in (("T1", "server"), ("T3", "client"))
+            for attack in ATTACKS
+        )
+        return
+    found = dict(_by_client(models, count))
+    for threat, model in (("T1", "server"), ("T3", "client")):
+        for attack in ATTACKS:
+            samples = sampled(bench.sides, lambda client, e, m=model, a=attack: found[m, client][a][e.id])
+            yield Row(threat, model, attack, "answer", samples)
+
+
+def _by_client(models: Models, count: int) -> Iterator[tuple[tuple[str, str], dict[str, dict[str, float]]]]:
+    """(model, client) -> scores; shadows start where the attacked client's last round did, the server's where its did."""
+    bench = models.bench
+    population = subset(bench.world.dataset.auxiliary, POPULATION)
+    size = max(len(sides.members) for sides in bench.sides.values())
+    made: dict[int, list[Params]] = {}
+
+    def of(round: int) -> list[Params]:
+        if round not in made:
+            start = bench.view("T1").broadcast(round)
+            made[round] = shadows(bench.world, start, count, size, bench.rng("shadows", str(round)))
+        return made[round]
+
+    latest = bench.view("T1").rounds[-1]
+    for done, (client, sides) in enumerate(bench.sides.items(), 1):
+        both = [*sides.members, *sides.others]
+        for model, params, round in (
+            ("server", bench.final, latest),
+            ("client", models.known[client], bench.histories[client][-1].round),
+        ):
+            yield (model, client), shadow_scores(bench.world, params, of(round), both, population)
+        bench.progress.step("shadows", done, len(bench.sides), client)

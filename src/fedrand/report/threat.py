@@ -110,9 +110,10 @@ def _worst(threat: str, entry: object, rows: Mapping[tuple[str, str, str, str], 
     if auroc is None:
         return None
     model, attack, part = (str(pick(entry, name) or "") for name in ("model", "attack", "slice"))
+    weakest = str(pick(entry, "threat") or threat)  # an adversary that sees more has the attacks of one that sees less
     low, high = real(pick(entry, "low")), real(pick(entry, "high"))
     return Worst(
-        model, attack, part, auroc, low, high, rate(pick(entry, "tpr")), rows.get((threat, model, attack, part))
+        model, attack, part, auroc, low, high, rate(pick(entry, "tpr")), rows.get((weakest, model, attack, part))
     )
 
 

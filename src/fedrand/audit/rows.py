@@ -1,0 +1,127 @@
+"""One attack on one model as a line of audit.json: its figures, and how they stand to the controls."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedrand.audit.controls import confounded
+from fedrand.audit.statistics import (
+    Family,
+    Sample,
+    auroc,
+    detectable,
+    pooled,
+    tpr,
+    two_level_difference,
+    two_level_interval,
+)
+from fedrand.data.example import Example
+
+FPRS = (0.001, 0.01, 0.05)
+FEW = 200  # resamples of a rate that is no headline
+
+Score = Callable[[str, Example], float]
+"""An attack's score of a unit's example."""
+Samples = Mapping[str, Sample]
+
+
+class Sides(NamedTuple):
+    """Members and non-members of one unit."""
+
+    members: tuple[Example, ...]
+    others: tuple[Example, ...]
+
+
+class Settings(NamedTuple):
+    resamples: int
+    level: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """threat, model, attack, slice: which; samples: by unit; plain: the base model's on the same items, where it has a
+    score of its own; reason: why the attack does not apply, empty where it does; more: what else its line tells."""
+
+    threat: str
+    model: str
+    attack: str
+    slice: str
+    samples: Samples = field(default_factory=dict[str, Sample])
+    plain: Samples | None = None
+    reason: str = ""
+    headline: bool = False
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        return "|".join((self.threat, self.model, self.attack, self.slice))
+
+    @property
+    def applies(self) -> bool:
+        return not self.hindrance
+
+    @property
+    def hindrance(self) -> str:
+        """Why there is no figure."""
+        if self.reason or any(sample.usable for sample in self.samples.values()):
+            return self.reason
+        return "no client has both members and non-members"
+
+
+def sampled(units: Mapping[str, Sides], score: Score) -> dict[str, Sample]:
+    """The scores of every unit that has both sides."""
+    whole = {name: sides for name, sides in units.items() if sides.members and sides.others}
+    return {name: Sample(*_side(name, s.members, score), *_side(name, s.others, score)) for name, s in whole.items()}
+
+
+def _side(name: str, examples: Sequence[Example], score: Score) -> tuple[np.ndarray, list[str]]:
+    return np.array([score(name, example) for example in examples], float), [example.unit for example in examples]
+
+
+def line(row: Row, blind: Samples | None, family: Family | None, rng: np.random.Generator, how: Settings) -> dict:
+    """What audit.json tells of a row. blind: the stronger blind control on the same units, where there is one; family:
+    intervals that hold for all rows of the protocol together."""
+    where = {"threat": row.threat, "model": row.model, "attack": row.attack, "slice": row.slice}
+    where |= {"headline": row.headline, **row.more}
+    if not row.applies:
+        return {**where, "applies": False, "reason": row.hindrance}
+    samples = list(row.samples.values())
+    adjusted = family.intervals.get(row.name) if family else None
+    return {
+        **where,
+        "applies": True,
+        "reason": "",
+        **two_level_interval(samples, how.level)._asdict(),
+        "level": how.level,
+        "adjusted": list(adjusted[1:]) if adjusted else None,
+        "detectable": detectable(samples, how.level),
+        "tpr": _rates(samples, rng, how._replace(resamples=how.resamples if row.headline else min(FEW, how.resamples))),
+        "n_members": sum(len(sample.members) for sample in samples),
+        "n_nonmembers": sum(len(sample.others) for sample in samples),
+        "per_client": {name: auroc(sample.members, sample.others) for name, sample in row.samples.items()},
+        "base_auroc": pooled(list(row.plain.values())) if row.plain else None,
+        "over_base": _over(row.samples, row.plain, how),
+        **_blinded(row.samples, blind, how),
+    }
+
+
+def _rates(samples: Sequence[Sample], rng: np.random.Generator, how: Settings) -> dict[str, dict]:
+    return {str(fpr): tpr(samples, fpr, rng, how.resamples, how.level)._asdict() for fpr in FPRS}
+
+
+def _over(samples: Samples, other: Samples | None, how: Settings) -> dict[str, float] | None:
+    """The paired difference of two scores of the same items."""
+    if not other or other.keys() != samples.keys():
+        return None
+    found = two_level_difference(list(samples.values()), [other[name] for name in samples], how.level)
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
+def _blinded(samples: Samples, blind: Samples | None, how: Settings) -> dict[str, Any]:
+    if not blind or not samples.keys() <= blind.keys():
+        return {"confounded": False, "over_blind": None}
+    same = {name: blind[name] for name in samples}
+    flagged = confounded(two_level_interval(list(same.values()), how.level))
+    return {"confounded": flagged, "over_blind": _over(samples, same, how)}
