@@ -7,7 +7,8 @@ from PIL import Image, ImageEnhance
 from torch import Tensor
 from transformers import EfficientNetModel, LlavaProcessor
 
-BATCH = 32
+from fedrand.models.assembly import tower_features
+
 WHITE = (255, 255, 255)
 
 
@@ -27,22 +28,10 @@ def altered(image: Image.Image, rng: random.Random) -> Image.Image:
     return image
 
 
-@torch.no_grad()
-def extract(tower: EfficientNetModel, processor: LlavaProcessor, images: list[Image.Image]) -> Tensor:
-    """Feature maps of RGB images as tokens in fp16, (images, 9, 1280); the tower must be in eval mode."""
-    if tower.training:
-        raise ValueError("the tower is in training mode: its BatchNorm statistics would be overwritten")
-    parts = []
-    for start in range(0, len(images), BATCH):
-        pixels = processor.image_processor(images[start : start + BATCH], return_tensors="pt")["pixel_values"]
-        parts.append(tower(pixels).last_hidden_state.flatten(2).transpose(1, 2).half())
-    return torch.cat(parts)
-
-
 def views(
     tower: EfficientNetModel, processor: LlavaProcessor, images: list[Image.Image], count: int, seed: int
 ) -> Tensor:
     """`count` views of each image, the first unaltered: (images, count, 9, 1280) in fp16."""
     rng = random.Random(seed)
     rounds = [images, *([altered(image, rng) for image in images] for _ in range(count - 1))]
-    return torch.stack([extract(tower, processor, pictures) for pictures in rounds], dim=1)
+    return torch.stack([tower_features(tower, processor, pictures) for pictures in rounds], dim=1)

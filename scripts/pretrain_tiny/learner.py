@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import FastVlmForConditionalGeneration
 
 from fedrand.data import Example
+from fedrand.models.assembly import normalisation
 from fedrand.models.encoding import Encoded, Encoder
 
 
@@ -49,7 +50,7 @@ class Learner:
         seed: int,
     ) -> None:
         self.model, self.encoder, self.features, self.settings = model, encoder, features, settings
-        self.mean, self.std = normalisation(features)
+        self.mean, self.std = normalisation(features[:, 0])
         self.rng, self.noise = random.Random(seed), torch.Generator().manual_seed(seed)
         self.llama, self.projector = model.model.language_model, model.model.multi_modal_projector
 
@@ -122,12 +123,6 @@ class Learner:
 
     def _uniform(self, shape: torch.Size) -> Tensor:
         return torch.rand(shape, generator=self.noise)
-
-
-def normalisation(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation per channel of the unaltered views, (1280,) each; the latter at least .05."""
-    plain = features[:, 0].float().flatten(0, 1)
-    return plain.mean(0), plain.std(0).clamp_min(0.05)
 
 
 def schedule(progress: float, warmup: float) -> float:

@@ -16,7 +16,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
-from assemble import IMAGE_TOKENS, fold_normalisation, new_model, new_processor, save
+from assemble import IMAGE_TOKENS, new_model, tiny_processor
 from card import card
 from features import views
 from learner import Learner, Settings
@@ -28,6 +28,7 @@ from tower import verified_tower
 from transformers import EfficientNetModel, FastVlmForConditionalGeneration, LlavaProcessor, set_seed
 
 from fedrand.data import EmojiPack, Example, load_emoji
+from fedrand.models.assembly import fold_normalisation, save
 from fedrand.models.encoding import Encoder, OneLength
 from fedrand.models.probe import choose_path
 from fedrand.randomness import stream
@@ -104,7 +105,7 @@ def main() -> None:
     pack = load_emoji()
     base, held = pack["base"], dev_groups(pack["base"], args.fold) if args.dev else set()
     tokenizer = learn(tokenizer_texts(pack, base))
-    processor = new_processor(tokenizer)
+    processor = tiny_processor(tokenizer)
     tower = rounded_tower()
     features = all_views(tower, processor, base, args.cache)
     set_seed(args.seed)

@@ -19,10 +19,12 @@ from fedrand.models.fast import BATCH
 from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
 from fedrand.plan import DRAWS, Shapes, amount
+from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
 from fedrand.strategy import Strategy, Turn
 
+SILENT = Progress()
 COPIES = 4  # of the adapter beside itself and its gradient: AdamW's two moments, its temporary, the start of the round
 
 
@@ -70,10 +72,12 @@ class Forecast:
         )
 
 
-def forecast(recipe: Recipe, dataset: Dataset, clients: Mapping[str, ClientData]) -> Forecast:
+def forecast(
+    recipe: Recipe, dataset: Dataset, clients: Mapping[str, ClientData], progress: Progress = SILENT
+) -> Forecast:
     """Count a recipe's run on this data. InputError when its model's configuration cannot be had, or counted."""
     model, train = recipe.model, recipe.train
-    vlm = outline(model.name, revision=model.revision, dtype=model.dtype)
+    vlm = outline(model.name, revision=model.revision, dtype=model.dtype, progress=progress)
     encoded = [vlm.encode(example) for data in clients.values() for example in data.members]
     some = stream(recipe.seed, "forecast").permutation(len(encoded))[: train.batch_size]
     longest = sorted(encoded, key=len)[-train.batch_size :]

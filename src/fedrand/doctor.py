@@ -76,7 +76,7 @@ def _foretold(
 ) -> Forecast | None:
     """What the recipe's configuration alone tells; what is wrong with it is told again, with more, by those who need it."""
     try:
-        found = forecast(recipe, dataset, clients)
+        found = forecast(recipe, dataset, clients, progress)
     except InputError as error:
         progress.say(f"no forecast: {error}")
         return None

@@ -28,7 +28,7 @@ class Table(BaseModel):
 
 
 class ModelTable(Table):
-    """name: "tiny" (ships with the package), a folder, or a hub id."""
+    """name: "tiny" (ships with the package), "smollm2" (put together from packages, once), a folder, or a hub id."""
 
     name: str = "tiny"
     revision: str = ""

@@ -108,7 +108,7 @@ def build(recipe: Recipe, progress: Progress = SILENT, dataset: Dataset | None =
     torch.set_num_threads(recipe.train.threads)
     dataset = dataset or load_dataset(recipe.data, recipe.seed, progress)
     clients, strategy, model = holdings(recipe, dataset), recipe.method(), recipe.model
-    vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device)
+    vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device, progress=progress)
     if vlm.path.slow:
         progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
     adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)

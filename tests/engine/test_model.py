@@ -113,7 +113,11 @@ def test_other_floating_types_load(folders, examples):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("./nowhere", {}, r"no model './nowhere': no such folder; give tiny, a folder, or a hub id OWNER/NAME"),
+        (
+            "./nowhere",
+            {},
+            r"no model './nowhere': no such folder; give tiny, smollm2, a folder, or a hub id OWNER/NAME",
+        ),
         ("nowhere", {}, "no model 'nowhere'"),
         ("FOLDER", {"dtype": "float8"}, "unknown dtype 'float8'; choose from float32"),
         ("FOLDER", {"device": "abacus"}, "device 'abacus' is not there"),

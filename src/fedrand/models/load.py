@@ -19,25 +19,32 @@ from fedrand.models.errors import ModelError
 from fedrand.models.probe import choose_path
 from fedrand.models.processor import load_processor
 from fedrand.models.runtime import torch
+from fedrand.models.smollm2 import smollm2
 from fedrand.models.tinyllava import register
 from fedrand.models.vlm import VisionLanguageModel
+from fedrand.progress import Progress
 
 SHIPPED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny-vlm"}
+MADE = {"smollm2": smollm2}  # put together on this machine when they are first asked for
+NAMES = (*SHIPPED, *MADE)
+SILENT = Progress()
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
 BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
 register()
 
 
-def load_model(name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu") -> VisionLanguageModel:
+def load_model(
+    name: str, *, revision: str = "", dtype: str = "float32", device: str = "cpu", progress: Progress = SILENT
+) -> VisionLanguageModel:
     """A frozen model that was checked against its own forward pass. ModelError: one line, with what to do.
 
     Image-text-to-text models and, for examples without images, causal language models.
-    name: "tiny", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
+    name: "tiny", "smollm2", a folder, or a hub id (from the hub's cache alone where HF_HUB_OFFLINE=1); revision: of a hub id.
     """
-    place, options = place_of(name), options_of(revision)
+    options = options_of(revision)
     if dtype not in DTYPES:
         raise ModelError(f"unknown dtype '{dtype}'; choose from {', '.join(DTYPES)}")
-    where = _device(device)
+    where, place = _device(device), place_of(name, progress)
     online = f"check the name, or fetch it once online: hf download {name}"
     with quiet(), explained(name, BROKEN, "check the folder's files" if Path(place).is_dir() else online):
         kind, _, processor = parts(place, options)
@@ -64,8 +71,11 @@ def options_of(revision: str) -> dict[str, Any]:
     return {"trust_remote_code": False} | ({"revision": revision} if revision else {})
 
 
-def place_of(name: str) -> str:
-    """A folder, or a hub id. ModelError when the name can be neither."""
+def place_of(name: str, progress: Progress = SILENT) -> str:
+    """A folder, or a hub id. ModelError when the name can be neither, or its model cannot be put together."""
+    if name in MADE:
+        with quiet(), explained(name, (OSError,), "XDG_CACHE_HOME names a folder where it can be kept"):
+            return str(MADE[name](SHIPPED["tiny"], progress))
     folder = SHIPPED.get(name, Path(name).expanduser())
     if folder.is_dir():
         return str(folder)
@@ -73,7 +83,7 @@ def place_of(name: str) -> str:
         raise ModelError(f"the model '{name}' that ships with fedrand is not at {folder}; reinstall fedrand")
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise ModelError(
-            f"no model '{name}': no such folder; give {', '.join(SHIPPED)}, a folder, or a hub id OWNER/NAME"
+            f"no model '{name}': no such folder; give {', '.join(NAMES)}, a folder, or a hub id OWNER/NAME"
         )
     return name
 
