@@ -8,6 +8,8 @@ from fedrand.reproduce.experiments import Experiment
 from fedrand.reproduce.figures import Figure, Found
 from fedrand.reproduce.paper import printed
 
+SMALLEST = 0.005  # of what is printed with two digits: a smaller difference is rounding
+
 Runs = Mapping[tuple[str, str, int], Found]
 """What the runs left behind, by data, method and seed."""
 
@@ -30,7 +32,8 @@ class Line:
             return ""
         if self.change.half is None:
             return "one seed: no interval"
-        return ("higher" if self.change.mean > 0 else "lower") if self.change.resolved else "not resolved"
+        shown = self.change.resolved and abs(self.change.mean) >= SMALLEST
+        return ("higher" if self.change.mean > 0 else "lower") if shown else "not resolved"
 
 
 @dataclass(frozen=True)

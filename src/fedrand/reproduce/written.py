@@ -59,5 +59,5 @@ def _measured(line: Line) -> str:
 def _changed(line: Line) -> str:
     if line.change is None:
         return ""
-    mark = "" if line.change.resolved else f", {line.verdict}"
+    mark = "" if line.verdict in ("higher", "lower") else f", {line.verdict}"
     return f"{line.change.text()}{mark}"
