@@ -22,6 +22,7 @@ from fedrand.randomness import stream
 from fedrand.settings import DataTable
 
 Examples = tuple[Example, ...]
+TRAINED, VALIDATION = ("", "train"), ("val", "validation")  # a folder's splits; validation is never trained on
 TEST_SHARE = 0.2  # of a folder's groups, where its table names no test split
 
 
@@ -137,14 +138,24 @@ def _nocaps(table: DataTable, seed: int, progress: Progress) -> Dataset:
 
 
 def _measured(everything: Examples, table: DataTable, seed: int, progress: Progress) -> Dataset:
+    _refuse_unknown_splits(everything, table)
     splits = {name: tuple(e for e in everything if e.split == name) for name in ("test", "ood")}
+    validation = tuple(e for e in everything if e.split in VALIDATION)
+    pool = tuple(e for e in everything if e.split in TRAINED)
     if not splits["test"]:
-        count = max(1, round(TEST_SHARE * len(everything)))
-        splits["test"] = some(everything, count, stream(seed, "test"))
+        count = max(1, round(TEST_SHARE * len(pool)))
+        splits["test"] = some(pool, count, stream(seed, "test")) if pool else ()
         progress.say(f"{table.path} marks no test split; {len(splits['test'])} examples are set apart by seed {seed}")
-    aside = {example.id for examples in splits.values() for example in examples}
-    pool = tuple(example for example in everything if example.id not in aside)
-    return _dataset(pool, splits, table)
+    aside = {example.id for example in splits["test"]}
+    return replace(_dataset(tuple(e for e in pool if e.id not in aside), splits, table), auxiliary=validation)
+
+
+def _refuse_unknown_splits(everything: Examples, table: DataTable) -> None:
+    known = {*TRAINED, *VALIDATION, "test", "ood"}
+    if wrong := next((example for example in everything if example.split not in known), None):
+        raise DataError(
+            f"{table.path}: example {wrong.id} is of split '{wrong.split}'; choose from train, validation, test, ood, or none"
+        )
 
 
 def _coco(table: DataTable, seed: int, progress: Progress) -> Dataset:

@@ -1,6 +1,7 @@
 """What each client holds: the pool dealt out by a rule, and a coin per group for what is never trained on."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -27,11 +28,17 @@ def deal(pool: Examples, table: DataTable, seed: int) -> dict[str, ClientData]:
     """client -> its data. DataError when the rule cannot be met, naming what would work."""
     parts = PARTITIONS[table.partition](pool, table, stream(seed, "partition"))
     names = _own_names(pool, parts) if table.partition == "client" else _numbered(len(parts))
-    clients: dict[str, ClientData] = {}
-    for name, part in zip(names, parts, strict=True):
-        examples = tuple(pool[index] for index in part)
-        clients[name] = _halved(name, examples, table.holdout, seed)
-    return clients
+    dealt = {name: tuple(pool[index] for index in part) for name, part in zip(names, parts, strict=True)}
+    settled = _settled(dealt, seed)
+    return {name: _halved(name, examples, table.holdout, seed, settled) for name, examples in dealt.items()}
+
+
+def _settled(dealt: Mapping[str, Examples], seed: int) -> dict[str, bool]:
+    """One coin for a group that several clients hold: trained on by one it is no other's held-out example."""
+    owners = Counter(group for examples in dealt.values() for group in {example.unit for example in examples})
+    return {
+        group: bool(stream(seed, "holdout", "shared", group).random() < 0.5) for group, n in owners.items() if n > 1
+    }
 
 
 def _dirichlet(pool: Examples, table: DataTable, rng: np.random.Generator) -> Partition:
@@ -63,11 +70,11 @@ def _own_names(pool: Examples, parts: Partition) -> list[str]:
     return names
 
 
-def _halved(name: str, examples: Examples, holdout: bool, seed: int) -> ClientData:
+def _halved(name: str, examples: Examples, holdout: bool, seed: int, settled: Mapping[str, bool]) -> ClientData:
     if not holdout:
         return ClientData(examples, ())
     try:
-        return ClientData(*hold_out(examples, stream(seed, "holdout", name)))
+        return ClientData(*hold_out(examples, stream(seed, "holdout", name), settled))
     except DataError as error:
         raise DataError(f"client '{name}': {error}") from error
 

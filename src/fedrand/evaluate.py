@@ -7,6 +7,7 @@ image, clients by client.
 import base64
 import hashlib
 import io
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 
 from fedrand.choices import choice_scores
 from fedrand.data.example import Example
+from fedrand.errors import RunError
 from fedrand.generate import captions
 from fedrand.messages import ServerState
 from fedrand.metrics import answer_scores, caption_scores, text_accuracy
@@ -57,6 +59,10 @@ def loss(world: World, examples: Sequence[Example]) -> Figures:
     scores = token_scores(world.vlm, world.features, world.encoded(examples), world.recipe.evaluate.batch_size)
     tokens = sum(len(score.logp) for score in scores)
     total = -sum(float(np.sum(score.logp, dtype=np.float64)) for score in scores)
+    if not math.isfinite(total):
+        raise RunError(
+            "the model's loss is no number: training broke it; start anew with a lower train.lr or less noise"
+        )
     return {"nll": total / tokens, "nll_n": tokens, "n": len(scores)}
 
 

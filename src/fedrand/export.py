@@ -9,14 +9,16 @@ from fedrand.models import load_model
 from fedrand.runfolder import RunFolder, RunFolderError
 
 
-def save_adapter(out: Path, folder: RunFolder, server: ServerState) -> None:
-    """PEFT's adapter_config.json and adapter_model.safetensors in the folder `out`.
-
-    Every B may be zero only while no client has sent one yet.
-    """
+def save_adapter(out: Path, folder: RunFolder, server: ServerState, trained: bool = True) -> None:
+    """PEFT's adapter_config.json and adapter_model.safetensors in the folder `out`; an adapter that is the base model,
+    every B zero, only where `trained` is false."""
     model, adapter = folder.recipe.model, folder.recipe.adapter
-    sent = any(row.part not in ("A", "none") for row in folder.ledger() if row.direction == "upload")
-    save_peft(out, server.params, adapter.rank, adapter.scale, model.name, kind=adapter.kind, trained=sent)
+    save_peft(out, server.params, adapter.rank, adapter.scale, model.name, kind=adapter.kind, trained=trained)
+
+
+def untrained(server: ServerState) -> bool:
+    """Whether no B was ever averaged: then the server's adapter is the base model."""
+    return not any(value.any() for key, value in server.params.items() if key.factor == "B")
 
 
 def export_adapter(run: Path, out: Path) -> None:

@@ -1,12 +1,14 @@
 """A run from recipe to results, and going on with one that was stopped."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrand.accountant import NAME, by_client
+from fedrand.accountant import NAME, by_client, epsilon
 from fedrand.audit.transcript import TranscriptWriter
+from fedrand.errors import InputError
 from fedrand.ledger import totals
 from fedrand.messages import ServerState
 from fedrand.plan import describe
@@ -14,7 +16,7 @@ from fedrand.progress import Progress
 from fedrand.provenance import environment
 from fedrand.recipe import Recipe
 from fedrand.recorded import federate
-from fedrand.runfolder import RunFolder
+from fedrand.runfolder import RunFolder, RunFolderError
 from fedrand.tensorfile import to_bytes
 
 if TYPE_CHECKING:
@@ -45,20 +47,23 @@ def resume(path: Path, progress: Progress = SILENT, world: "World | None" = None
 
 def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Results:
     from fedrand.evaluate import results, server_loss
-    from fedrand.export import save_adapter
+    from fedrand.export import save_adapter, untrained
     from fedrand.world import build
 
     recipe = folder.recipe
     world = world or build(recipe, progress)
     _begin(folder, world, progress)
     progress.say(describe(world.strategy, world.adapter.shapes))
+    _refuse_no_guarantee(recipe)
     writer = TranscriptWriter(folder.transcript)
 
     def figures(server: ServerState) -> Mapping[str, float]:
         return server_loss(world, server)
 
     server = federate(folder, world.federation(), writer, recipe.train.rounds, progress, figures)
-    save_adapter(folder.adapter, folder, server)
+    if idle := untrained(server):
+        progress.say("note: no B was averaged in any round, so the server's adapter is the base model")
+    save_adapter(folder.adapter, folder, server, trained=not idle)
     last = list(folder.metrics()[-1]["clients"])
     found = results(world, server, folder.shelf(), last, progress)
     made = _named(folder, recipe, server, found)
@@ -72,11 +77,19 @@ def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
         folder.begin(about, world.split(), world.initial())
         return
     folder.check_world(about, world.split())
+    _refuse_lost_states(folder)
     began = folder.read_json("environment.json")["versions"]
     for package, version in about["versions"].items():
         if began.get(package) != version:
             progress.say(f"note: the run began with {package} {began.get(package)}, this is {version}; bits may differ")
     progress.say(f"going on with {folder.path} at round {folder.server().round}")
+
+
+def _refuse_no_guarantee(recipe: Recipe) -> None:
+    """Noise that promises nothing is refused before any training, as is noise without its accountant."""
+    table, rounds = recipe.privacy, recipe.train.rounds
+    if table.noise and not math.isfinite(epsilon(table.noise, rounds, table.delta)):
+        raise InputError(f"privacy.noise is {table.noise}: epsilon is infinite after {rounds} uploads; raise the noise")
 
 
 def _paid(folder: RunFolder, recipe: Recipe) -> Results:
@@ -88,6 +101,17 @@ def _paid(folder: RunFolder, recipe: Recipe) -> Results:
     table = recipe.privacy
     spent = by_client(table.noise, table.delta, uploads)
     return {"privacy": {**table.model_dump(), "epsilon": spent, "accountant": NAME, "uploads": uploads}}
+
+
+def _refuse_lost_states(folder: RunFolder) -> None:
+    """A client without its last state would start as one that never trained, and the run end in other bits."""
+    took_part = {name: line["round"] for line in folder.metrics() for name in line["clients"]}
+    server = folder.server()
+    for name, round in took_part.items():
+        if round < server.round and not folder.shelf().load(name, server.round).local:
+            raise RunFolderError(
+                f"{folder.path}: client '{name}' trained in round {round}, but clients/{name} has no state; put it back"
+            )
 
 
 def _named(folder: RunFolder, recipe: Recipe, server: ServerState, found: Results) -> Results:

@@ -42,10 +42,14 @@ class RunFolder:
     def create(cls, path: Path, recipe: Recipe) -> "RunFolder":
         """A new run with its recipe; RunFolderError when there is one."""
         folder = cls(path)
-        if folder.is_run:
+        if folder.is_run and folder.begun:
             raise RunFolderError(
                 f"{path} holds a run already; go on with: fedrand resume {path}, or name another --out"
             )
+        if folder.is_run:
+            with folder.locked():  # refused or killed before its first round: nothing is lost
+                write_atomic(folder.path / "recipe.toml", to_toml(recipe))
+            return folder
         if path.exists() and (not path.is_dir() or any(not _harmless(entry) for entry in path.iterdir())):
             raise RunFolderError(f"{path} exists and is no run; name another --out")
         path.mkdir(parents=True, exist_ok=True)

@@ -215,9 +215,14 @@ class Recipe(Table):
     @model_validator(mode="after")
     def _groups_within_the_draw(self) -> "Recipe":
         """A stratified draw's smaller group must reach `min_group`, or no half would ever be averaged."""
+        asked, draw = getattr(self.strategy, "min_group", 0), self.train.clients_per_round
+        if asked > draw:
+            raise ValueError(
+                f"strategy.min_group is {asked}, but {draw} clients train in a round; choose from 0 to {draw}"
+            )
         if getattr(self.strategy, "draw", "") != "stratified":
             return self
-        size, asked = self.smaller_group, self.strategy.min_group
+        size = self.smaller_group
         if asked > size:
             raise ValueError(
                 f"strategy.min_group is {asked}, but of {self.train.clients_per_round} clients a round only {size} send the "

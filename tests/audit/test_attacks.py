@@ -223,15 +223,27 @@ def test_rmia_by_hand():
 def verdict_row(low, high, confounded=False):
     where = {"threat": "T0", "model": "server", "attack": "reference", "slice": "answer", "headline": True}
     figures = {"auroc": (low + high) / 2, "low": low, "high": high, "adjusted": [low - 0.02, high + 0.02]}
-    more = {"detectable": 0.57, "confounded": confounded, "over_base": None, "tpr": {"0.01": {"refused": "too few"}}}
+    more = {
+        "level": 0.9,
+        "detectable": 0.57,
+        "confounded": confounded,
+        "over_base": None,
+        "tpr": {"0.01": {"refused": "too few"}},
+    }
     return {**where, **figures, **more, "applies": True, "reason": ""}
 
 
 WORDS = [
     (0.55, 0.7, False, "membership leaks", "Membership leaks. Worst attack: reference (answer)"),
-    (0.45, 0.6, False, "no leak found above AUROC 0.600", "No leak found above AUROC 0.620 at 95%"),
-    (0.3, 0.45, False, "below a coin", "No leak found above AUROC 0.470"),
-    (0.51, 0.7, False, "membership leaks", "No leak found above AUROC 0.720"),  # one of many attacks: corrected
+    (
+        0.45,
+        0.6,
+        False,
+        "no leak found above AUROC 0.600",
+        "No attack tried shows a leak. The nearest to one: reference",
+    ),
+    (0.3, 0.45, False, "below a coin", "No attack tried shows a leak"),
+    (0.51, 0.7, False, "membership leaks", "AUROC 0.605 [0.490, 0.720] at 90%"),  # one of many attacks: corrected
     (0.6, 0.7, True, "differ without any model", "Confounded"),
 ]
 

@@ -1,6 +1,7 @@
 """An audit of one run: every adversary's attacks on its transcript, with controls, as audit.json holds them."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from fedrand.audit.rows import Row, Samples, Sides, line, sampled
 from fedrand.audit.sent import Uploads, broadcast_rows, leak_over_rounds, upload_rows, uploads
 from fedrand.audit.shadows import shadow_rows
 from fedrand.audit.statistics import Family, family, permuted, two_level_interval
+from fedrand.audit.transcript import TranscriptError, transcript
 from fedrand.audit.updates.harvest import singletons
 from fedrand.audit.verdict import NOT_TESTED, sentences, threats
 from fedrand.errors import InputError
@@ -35,6 +37,7 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
     folder = RunFolder.open(run)
     if not folder.finished:
         raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
+    _refuse_cut_transcript(folder)
     from fedrand.world import build
 
     world = world or build(folder.recipe, progress)
@@ -42,6 +45,20 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
     found = attacked(world, folder, progress)
     folder.write_json("audit.json", found)
     return found
+
+
+def _refuse_cut_transcript(folder: RunFolder) -> None:
+    """An index with fewer lines than there were messages would make an audit of part of the run look like a whole one."""
+    entries = transcript(folder.transcript).entries
+    broadcasts = sum(entry.kind == "broadcast" for entry in entries)
+    uploads = Counter((entry.round, entry.client) for entry in entries if entry.kind != "broadcast")
+    sent = Counter((row.round, row.client) for row in folder.ledger() if row.direction == "upload")
+    rounds = folder.server().round
+    if broadcasts != rounds or sent - uploads:
+        raise TranscriptError(
+            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {uploads.total()} uploads, the run had "
+            f"{rounds} and {sent.total()}; the transcript is not whole"
+        )
 
 
 def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Report:

@@ -73,14 +73,12 @@ def _reading(threat: Threat, worst: Line | None) -> str:
         return "No attack of this adversary gave a figure."
     attack = f"{worst['attack']} ({worst['slice']}) on {SUBJECTS[worst['model']]}"
     low, high = worst["adjusted"] or (worst["low"], worst["high"])
-    figure = f"AUROC {worst['auroc']:.3f} [{low:.3f}, {high:.3f}], corrected for the number of attacks"
+    figure = f"AUROC {worst['auroc']:.3f} [{low:.3f}, {high:.3f}] at {worst['level']:.0%}, corrected for the number of attacks"
     if worst["confounded"]:
         return f"Confounded: the sides differ without any model. {attack}: {figure}."
     if low > 0.5:
         return f"Membership leaks. Worst attack: {attack}, {figure}."
-    return (
-        f"No leak found above AUROC {high:.3f} at 95% ({attack}); a leak of {worst['detectable']:.3f} would have shown."
-    )
+    return f"No attack tried shows a leak. The nearest to one: {attack}, {figure}."
 
 
 def sentences(report: Line) -> list[str]:
@@ -113,5 +111,6 @@ def _sentence(row: Line) -> str:
         return f"From {who}, membership leaks: {figure}{over}; 0.5 would be a coin."
     if row["high"] < 0.5:
         return f"From {who}, {figure}: below a coin, so the score is reversed or the halves differ; not a clean result."
-    shown = f"a leak of {row['detectable']:.3f} would have shown in 8 of 10 such audits"
-    return f"From {who}, no leak found above AUROC {row['high']:.3f} at 95%: {figure}{over}; {shown}."
+    least = row["detectable"]
+    shown = f"; a leak of {least:.3f} would have shown in 8 of 10 such audits" if least > row["auroc"] else ""
+    return f"From {who}, no leak found above AUROC {row['high']:.3f} at {row['level']:.0%}: {figure}{over}{shown}."
