@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 
 import pytest
 from PIL import Image
@@ -28,6 +29,8 @@ SMALL = (
     "train.max_steps=2",  # the first one cannot move A: B is zero
     "evaluate.client_captions=1",
     "evaluate.max_new_tokens=2",
+    "audit.bootstrap=20",
+    "audit.shadows=0",
 )
 METHODS = {
     "fedavg": (),
@@ -182,3 +185,13 @@ def test_what_a_method_cannot_run_on_is_one_line_before_any_training(line, pictu
     (text,) = capsys.readouterr().err.splitlines()
     assert WRONG[line] in text
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("method", ["fedavg-hadamard", "fedper", "fedpara", "local", "centralised"])
+def test_each_method_is_audited_to_the_end(run, method, tmp_path):
+    folder = shutil.copytree(run(method).path, tmp_path / "run")
+    assert main(["audit", str(folder), "--quiet"]) == 0
+    assert main(["report", str(folder), "--quiet"]) == 0
+    found = json.loads((folder / "audit.json").read_text())
+    assert len(found["threats"]) == 7
+    assert any(row["applies"] for row in found["protocols"]["P1"]["rows"]) == (method != "local")

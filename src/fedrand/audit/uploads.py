@@ -145,7 +145,9 @@ def _gradient_scores(gradients: Gradients, change: Params) -> dict[str, Scores]:
 
 
 def _span_scores(batch: Touched, spans: Mapping[str, Bases]) -> dict[str, Scores]:
+    """An elementwise product's layers are not watched: what its factors span are not activations."""
     vectors = {"span of A": batch.inputs, "span of B": batch.outputs}
+    spans = {name: spanned for name, spanned in spans.items() if spanned.keys() <= batch.inputs.keys()}
     return {name: projections(spanned, vectors[name], batch.outputs) for name, spanned in spans.items()}
 
 
