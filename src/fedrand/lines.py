@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fedrand.runfile import LOST, RunFolderError
 from fedrand.tensorfile import write_atomic
 
 
@@ -42,8 +43,15 @@ class Lines:
         return whole[1:] if self.header else whole
 
     def cut(self, round: int) -> None:
-        """Drop what belongs to `round` or a later one, and a torn last line."""
+        """Drop what belongs to `round` or a later one, and a torn last line; RunFolderError for a line of no round."""
         if self.path.exists():
-            kept = [line for line in self.read() if self.round_of(line) < round]
+            kept = [line for number, line in enumerate(self.read(), 1) if self._round(line, number) < round]
             begin = [self.header] if self.header else []
             write_atomic(self.path, "".join(f"{line}\n" for line in (*begin, *kept)))
+
+    def _round(self, line: str, number: int) -> int:
+        try:
+            return self.round_of(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            place = f"{self.path} line {number + bool(self.header)}"
+            raise RunFolderError(f"{place} belongs to no round ({type(error).__name__}); {LOST}") from error

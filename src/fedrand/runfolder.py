@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedrand.checkpoint import read_server, write_server
-from fedrand.errors import InputError
 from fedrand.federation import Round
 from fedrand.ledger import HEADER, Row, metrics, rows
 from fedrand.lines import Lines, csv_round, json_round
 from fedrand.messages import ServerState
 from fedrand.recipe import Recipe, differences, from_toml, to_toml
+from fedrand.runfile import LOST, RunFolderError, json_object, read_object
 from fedrand.shelf import DiskShelf
 from fedrand.tensorfile import TensorFileError, write_atomic
 
-
-class RunFolderError(InputError):
-    """A folder that is no run, is one already, is in use, or does not fit its recipe."""
+_ROUND: Mapping[str, type] = {"round": int, "clients": dict}
 
 
 class Transcript(Protocol):
@@ -156,6 +154,8 @@ class RunFolder:
         server = self.server()
         for lines in (self._metrics, self._ledger):
             lines.cut(server.round)
+        if (known := len(self._metrics.read())) != server.round:
+            raise RunFolderError(f"{self._metrics.path} holds {known} of {server.round} rounds; {LOST}")
         transcript.truncate(server.round)
         for part in self.path.rglob(".*.part"):
             part.unlink()
@@ -165,7 +165,8 @@ class RunFolder:
         return [Row.parse(line) for line in self._ledger.read()]
 
     def metrics(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self._metrics.read()]
+        lines, path = self._metrics.read(), self._metrics.path
+        return [json_object(line, f"{path} line {number}", _ROUND, LOST) for number, line in enumerate(lines, 1)]
 
     @property
     def _metrics(self) -> Lines:
@@ -180,8 +181,9 @@ class RunFolder:
         clients = self.read_json("data/split.json")["clients"]
         return {name: (tuple(ids["members"]), tuple(ids["held_out"])) for name, ids in clients.items()}
 
-    def read_json(self, name: str) -> Any:
-        return json.loads((self.path / name).read_text(encoding="utf-8"))
+    def read_json(self, name: str) -> dict[str, Any]:
+        """A file that the run, its audit or its end wrote; RunFolderError when it is missing or not whole."""
+        return read_object(self.path, name)
 
     def write_json(self, name: str, value: Any) -> None:
         write_atomic(self.path / name, json.dumps(value, indent=2, allow_nan=False) + "\n")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrand.messages import ClientState
-from fedrand.tensorfile import read_tensors, write_tensors
+from fedrand.runfile import LOST, RunFolderError
+from fedrand.tensorfile import TensorFileError, read_tensors, write_tensors
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,16 @@ class DiskShelf:
     folder: Path
 
     def load(self, client: str, round: int) -> ClientState:
-        """The client's state after its last round before `round`; empty if there was none."""
+        """The client's state after its last round before `round`, empty if there was none; RunFolderError when its file
+        is not whole."""
         earlier = [(number, path) for number, path in self._files(client) if number < round]
         if not earlier:
             return ClientState()
-        params, header = read_tensors(max(earlier)[1])
+        _, path = max(earlier)
+        try:
+            params, header = read_tensors(path)
+        except TensorFileError as error:
+            raise RunFolderError(f"client {client}'s state {path} is not whole; {LOST}") from error
         return ClientState(params, tuple(int(number) for number in header["rounds"].split(",")))
 
     def save(self, client: str, state: ClientState) -> None:

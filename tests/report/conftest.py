@@ -87,6 +87,7 @@ def audit() -> dict[str, Any]:
 
 
 ENVIRONMENT = {
+    "recipe": {},
     "model": {"name": "tiny", "fingerprint": "9f2c"},
     "data": {"name": "emoji", "fingerprint": "ab12"},
     "versions": {"fedrand": "0.1.0", "torch": "2.13.0"},

@@ -104,7 +104,7 @@ def test_without_any_audit_there_is_a_table_and_no_plot(pair, read):
 
 def test_missing_figures_are_dashes_and_nulls(pair):
     ours, _, folder = pair
-    ours.results["server"]["test"]["nll"] = float("nan")
+    ours.results["server"]["test"]["nll"] = None
     ours.results["clients"] = {}
     comparison = compare(written(pair), folder / "out")
     assert comparison.rows[0]["server_test_nll"] is None

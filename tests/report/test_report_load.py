@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from fedrand.errors import InputError
 from fedrand.federation import Federation, Memory, initial_server
 from fedrand.ledger import metrics, rows
 from fedrand.params import Key
@@ -62,12 +63,12 @@ def test_a_missing_folder_names_the_command_that_makes_a_run(tmp_path):
 
 @pytest.mark.parametrize(
     ("read", "name", "command"),
-    [(read_results, "results.json", "fedrand resume"), (read_rounds, "metrics.jsonl", "fedrand resume")],
+    [(read_results, "results.json", "fedrand resume"), (read_rounds, "metrics.jsonl", "fedrand run RECIPE")],
 )
 def test_a_missing_file_names_the_command_that_writes_it(world, tmp_path, read, name, command):
     run = world.write(tmp_path / "run")
     (run / name).unlink()
-    with pytest.raises(ReportError) as caught:
+    with pytest.raises(InputError) as caught:
         read(run)
     assert name in one_line(caught) and command in str(caught.value)
 
@@ -77,15 +78,15 @@ def test_a_missing_file_names_the_command_that_writes_it(world, tmp_path, read, 
     [
         (read_results, "results.json", "fedrand resume"),
         (read_audit, "audit.json", "fedrand audit"),
-        (read_rounds, "metrics.jsonl", "fedrand resume"),
+        (read_rounds, "metrics.jsonl", "fedrand run RECIPE"),
         (read_environment, "environment.json", "fedrand run"),
     ],
 )
-@pytest.mark.parametrize("content", [b'{"round": 0, "clie', b"[1]", b"\xff\xfe\x00"])
+@pytest.mark.parametrize("content", [b'{"round": 0, "clie', b"[1]", b"\xff\xfe\x00", b'{"round": NaN}'])
 def test_a_file_that_is_not_whole_is_named_with_the_command_that_helps(world, tmp_path, read, name, command, content):
     run = world.write(tmp_path / "run")
     (run / name).write_bytes(content)
-    with pytest.raises(ReportError) as caught:
+    with pytest.raises(InputError) as caught:
         read(run)
     assert name in one_line(caught) and command in str(caught.value)
 

@@ -1,10 +1,11 @@
 import base64
+import json
 import re
 
 import pytest
 
-from fedrand.report.load import ReportError
 from fedrand.report.page import write_page
+from fedrand.runfile import RunFolderError
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 
@@ -119,7 +120,7 @@ def test_an_empty_audit_is_told_as_such(world, tmp_path, read, empty):
 
 
 def test_missing_and_broken_figures_are_dashes(world, tmp_path, read):
-    world.results["server"]["test"]["nll"] = float("nan")
+    world.results["server"]["test"]["nll"] = None
     world.results["before"]["test"]["nll"] = None
     del world.results["clients"]["std"], world.results["bytes"]
     world.rounds[0]["clients"]["c00"]["loss_mean"] = None
@@ -132,10 +133,11 @@ def test_missing_and_broken_figures_are_dashes(world, tmp_path, read):
 def test_a_run_that_holds_next_to_nothing_still_gives_a_page(tmp_path, read):
     run = tmp_path / "run"
     run.mkdir()
-    (run / "results.json").write_text("{}")
-    (run / "metrics.jsonl").write_text("")
+    least = {"method": "fedrand", "seed": 0, "rounds": 1, "server": {}, "clients": {}}
+    (run / "results.json").write_text(json.dumps(least))
+    (run / "metrics.jsonl").write_text('{"round": 0, "clients": {}}\n')
     text = read(write_page(run).read_text(encoding="utf-8")).text
-    assert "No round was recorded." in text
+    assert "No training loss was recorded." in text
 
 
 def test_names_and_captions_stay_text(world, tmp_path, read):
@@ -143,7 +145,8 @@ def test_names_and_captions_stay_text(world, tmp_path, read):
     world.results["clients"]["each"][evil] = world.results["clients"]["each"].pop("c00")
     world.rounds[0]["clients"][evil] = world.rounds[0]["clients"].pop("c00")
     world.rounds[2]["refused"] = [{"client": evil, "reason": evil}]
-    world.results["method"] = world.environment["model"] = evil
+    world.results["method"] = evil
+    world.environment["model"] = {"name": evil}
     world.audit["protocols"]["P1"]["rows"][0]["attack"] = evil
     world.audit["not_tested"] = [evil]
     world.results["samples"] = [
@@ -203,6 +206,6 @@ def test_the_page_replaces_the_old_one_whole(world, tmp_path):
 def test_a_run_without_results_gives_no_page(world, tmp_path):
     run = world.write(tmp_path / "run")
     (run / "results.json").unlink()
-    with pytest.raises(ReportError, match="has no results"):
+    with pytest.raises(RunFolderError, match=r"results\.json is missing; finish the run with: fedrand resume"):
         write_page(run)
     assert not (run / "report.html").exists()

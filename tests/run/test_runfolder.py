@@ -199,3 +199,37 @@ def test_a_round_is_written_down_with_who_sent_what_in_bytes_as_sent(finished):
 def test_the_split_names_who_was_trained_on(finished):
     assert finished.split()["c01"] == (("c01-0",), ("c01-1",))
     assert json.loads((finished.path / "data" / "split.json").read_text()) == SPLIT
+
+
+def test_a_clients_state_that_was_cut_is_named_with_what_to_do(finished):
+    path = next((finished.path / "clients" / CLIENTS[0]).glob("*.safetensors"))
+    path.write_bytes(path.read_bytes()[:-4])
+    last = int(path.stem[-4:]) + 1
+    with pytest.raises(RunFolderError, match=rf"client {CLIENTS[0]}'s state .* is not whole; put it back from a copy"):
+        finished.shelf().load(CLIENTS[0], last)
+
+
+@pytest.mark.parametrize("text", ['{"clie', "{}", "[1]", "NaN", '{"clients": {}, "recipe": NaN}', "[" * 100_000, None])
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("environment.json", "fedrand run RECIPE --out"),
+        ("data/split.json", "fedrand run RECIPE --out"),
+        ("results.json", "fedrand resume"),
+    ],
+)
+def test_a_json_file_that_is_gone_or_not_whole_is_named_with_what_to_do(finished, name, remedy, text):
+    path = finished.path / name
+    path.unlink(missing_ok=True)
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(RunFolderError) as refused:
+        finished.read_json(name)
+    assert str(path) in str(refused.value) and remedy in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", '{"round": 0, "clients": {}}\n', "[1]\n", '{"rou\n'])
+def test_rounds_that_were_lost_are_not_taken_for_a_run(finished, text):
+    (finished.path / "metrics.jsonl").write_text(text)
+    with pytest.raises(RunFolderError, match=r"metrics\.jsonl .*; put it back from a copy"):
+        go_on(finished)

@@ -17,6 +17,7 @@ from fedrand.federation import Round
 from fedrand.ledger import part
 from fedrand.lines import Lines, json_round
 from fedrand.params import Params
+from fedrand.runfile import LOST
 from fedrand.tensorfile import from_bytes, to_bytes, write_atomic
 
 INDEX = "index.jsonl"
@@ -131,13 +132,21 @@ class Index:
         if entry not in self.entries:
             whose = f" of {', '.join(self.clients)}" if self.clients is not None else ""
             raise PermissionError(f"{entry.file} is no {' or '.join(self.kinds)}{whose}; this reader may not open it")
-        path = self.folder / entry.file
-        if not path.is_file():
-            raise TranscriptError(f"{path} is missing; the transcript is not whole")
+        path = self._place(entry)
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != entry.sha256:
             raise TranscriptError(f"{path} was altered or cut: its sha256 is not the one in {INDEX}")
         return from_bytes(data, str(path))[0]
+
+    def size(self, entry: Entry) -> int:
+        """Bytes of one file."""
+        return self._place(entry).stat().st_size
+
+    def _place(self, entry: Entry) -> Path:
+        path = self.folder / entry.file
+        if not path.is_file():
+            raise TranscriptError(f"{path} is missing; the transcript is not whole, so {LOST}")
+        return path
 
     def of(self, kind: str, client: str = "") -> Iterator[Entry]:
         """The entries of one kind (and client), oldest first."""

@@ -186,7 +186,7 @@ def _group(uploads: Mapping[Entry, Keys]) -> Groups:
 def _sizes(index: Index, client: str) -> tuple[tuple[int, str, int], ...]:
     way = {"broadcast": "download", "upload": "upload", "refused": "upload"}
     shown = (entry for entry in index.entries if not client or entry.client in ("", client))
-    return tuple((one.round, way[one.kind], (index.folder / one.file).stat().st_size) for one in shown)
+    return tuple((one.round, way[one.kind], index.size(one)) for one in shown)
 
 
 def _start(index: Index, round: int) -> Entry:

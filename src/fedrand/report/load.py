@@ -1,6 +1,5 @@
 """A run folder's files as plain data; what cannot be read is one line with the command that helps."""
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrand.errors import InputError
+from fedrand.runfile import LOST, json_object, read_object
 
 Json = dict[str, Any]
 
@@ -52,23 +52,22 @@ class Round:
 
 def read_results(run: Path) -> Json:
     """results.json of the folder `run`."""
-    remedy = f"`fedrand run` writes it at the end of a run; `fedrand resume {run}` finishes this one"
-    return _whole(_text(run, "results.json", remedy), run / "results.json", remedy)
+    return _file(run, "results.json")
 
 
 def read_audit(run: Path) -> Json | None:
     """audit.json, or None when the run was not audited."""
-    remedy = f"`fedrand audit {run}` makes it"
-    if not (run / "audit.json").exists():
-        return None
-    return _whole(_text(run, "audit.json", remedy), run / "audit.json", remedy)
+    return _file(run, "audit.json") if (run / "audit.json").exists() else None
 
 
 def read_environment(run: Path) -> Json:
     """environment.json, empty when there is none."""
-    remedy = "`fedrand run` writes it when a run begins"
-    path = run / "environment.json"
-    return _whole(_text(run, path.name, remedy), path, remedy) if path.exists() else {}
+    return _file(run, "environment.json") if (run / "environment.json").exists() else {}
+
+
+def _file(run: Path, name: str) -> Json:
+    _there(run)
+    return read_object(run, name)
 
 
 def read_recipe(run: Path) -> tuple[str, Json]:
@@ -76,7 +75,7 @@ def read_recipe(run: Path) -> tuple[str, Json]:
     path = run / "recipe.toml"
     if not path.exists():
         return "", {}
-    text = _text(run, path.name, "")
+    text = _text(run, path.name, LOST)
     try:
         return text, tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -84,14 +83,16 @@ def read_recipe(run: Path) -> tuple[str, Json]:
 
 
 def read_rounds(run: Path) -> tuple[Round, ...]:
-    """The lines of metrics.jsonl in their order."""
-    path, remedy = run / "metrics.jsonl", f"`fedrand resume {run}` cuts torn lines and goes on"
-    lines = _text(run, path.name, f"`fedrand run` writes a line per round; {remedy}").splitlines()
-    rows = [(_whole(line, path, remedy, number), number) for number, line in enumerate(lines, 1) if line.strip()]
-    return tuple(_round(row, f"{path} line {number}") for row, number in rows)
+    """The lines of metrics.jsonl in their order; ReportError when there is none."""
+    path = run / "metrics.jsonl"
+    lines = {number: line for number, line in enumerate(_text(run, path.name, LOST).splitlines(), 1) if line.strip()}
+    if not lines:
+        raise ReportError(f"{path} holds no round; {LOST}")
+    return tuple(_round(line, f"{path} line {number}") for number, line in lines.items())
 
 
-def _round(row: Json, where: str) -> Round:
+def _round(line: str, where: str) -> Round:
+    row = json_object(line, where, {}, LOST, ReportError)
     try:
         clients = {
             str(name): Sent(str(sent["sent"]), sent.get("num_examples"), sent.get("loss_mean"))
@@ -104,24 +105,16 @@ def _round(row: Json, where: str) -> Round:
         raise ReportError(f"{where} is no round ({error!r}); it needs round and clients with what each sent") from error
 
 
-def _text(run: Path, name: str, remedy: str) -> str:
+def _there(run: Path) -> None:
     if not run.is_dir():
         raise ReportError(f"no run folder {run}; `fedrand run RECIPE --out {run}` makes one")
+
+
+def _text(run: Path, name: str, remedy: str) -> str:
+    _there(run)
     try:
         return (run / name).read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise ReportError(f"{run} has no {name}; {remedy}") from error
     except UnicodeDecodeError as error:
         raise ReportError(f"{run / name} is not text ({error.reason}); {remedy}") from error
-
-
-def _whole(text: str, path: Path, remedy: str, line: int | None = None) -> Json:
-    where = f"{path} line {line}" if line else str(path)
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        what = f"{error.msg}, character {error.pos} of {len(text)}"
-        raise ReportError(f"{where} is cut off or not JSON ({what}); {remedy}") from error
-    if not isinstance(value, dict):
-        raise ReportError(f"{where} holds a {type(value).__name__}, not an object; {remedy}")
-    return value

@@ -14,8 +14,6 @@ CROSS = "\N{MULTIPLICATION SIGN}"
 
 def rounds_section(rounds: Sequence[Round]) -> Markup:
     """The loss line, the grid, the reasons of refusals and the same in numbers."""
-    if not rounds:
-        return section("Rounds", element("p", "No round was recorded."), name="rounds")
     return section("Rounds", _loss(rounds), *_who(rounds), _refusals(rounds), _numbers(rounds), name="rounds")
 
 
