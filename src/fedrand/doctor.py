@@ -22,6 +22,7 @@ from fedrand.randomness import stream
 from fedrand.recipe import Recipe
 from fedrand.report.dealt import dealt
 from fedrand.report.theme import style
+from fedrand.round import ClientError
 from fedrand.tensorfile import write_atomic
 from fedrand.train import LocalLearner
 from fedrand.world import World, build, holdings, train_settings
@@ -142,5 +143,8 @@ def _seconds_per_step(world: World) -> float:
     learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(data.members), settings)
     begun = time.perf_counter()
     start = world.adapter.initial(stream(0, "doctor", "adapter"))
-    trained = learner.train(start, frozenset(start), stream(0, "doctor"), 0.0)
+    try:
+        trained = learner.train(start, frozenset(start), stream(0, "doctor"), 0.0)
+    except ClientError as error:
+        raise InputError(f"a trial step gave nothing usable: {error}") from error
     return (time.perf_counter() - begun) / trained.steps

@@ -20,6 +20,7 @@ from fedrand.strategy import Strategy
 __all__ = ["Recipe", "RecipeError", "differences", "load_recipe", "shipped", "to_toml"]
 
 Tree = dict[str, Any]
+MOST = 200  # characters of a wrong value that a message repeats
 
 _WORDS = {
     "tuple_type": "it must be a list, such as [0, 10]",
@@ -53,28 +54,45 @@ def load_recipe(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Reci
 
 def from_toml(path: Path) -> Recipe:
     """The recipe of a run folder, which holds every value already."""
-    return _validated(_parsed(path.read_text(), str(path)), str(path))
+    return _validated(_parsed(_file(path), str(path)), str(path))
 
 
 def _text(source: str) -> str:
     if source in shipped():
         return resources.files("fedrand").joinpath("recipes", f"{source}.toml").read_text()
     path = Path(source)
-    if path.is_file():
-        try:
-            return path.read_text()
-        except UnicodeDecodeError as error:
-            raise RecipeError(f"{source}: not a text file; a recipe is TOML in UTF-8") from error
+    if _is_file(path):
+        return _file(path)
     close = difflib.get_close_matches(source, shipped(), 1)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    raise RecipeError(f"no recipe '{source}': neither a file nor one of the shipped ({', '.join(shipped())}){hint}")
+    raise RecipeError(
+        f"no recipe '{_short(source)}': neither a file nor one of the shipped ({', '.join(shipped())}){hint}"
+    )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or has a NUL
+        return False
+
+
+def _file(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not a text file; a recipe is TOML in UTF-8") from error
 
 
 def _parsed(text: str, source: str) -> Tree:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RecipeError(f"{source}: not TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # ValueError also for a number of too many digits
+        raise RecipeError(f"{source}: not TOML: {_short(str(error))}") from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST else f"{text[:MOST]}..."
 
 
 def _located(tree: Tree, beside: Path) -> Tree:
@@ -83,8 +101,15 @@ def _located(tree: Tree, beside: Path) -> Tree:
     for table, key, starts in (("data", "path", ""), ("data", "ood_path", ""), ("model", "name", (".", "~"))):
         value = tree[table].get(key) if isinstance(tree.get(table), dict) else None
         if isinstance(value, str) and value and value.startswith(starts) and not value.startswith("hub:"):
-            tree = _merged(tree, {table: {key: str((beside / Path(value).expanduser()).resolve())}})
+            tree = _merged(tree, {table: {key: _absolute(beside, value, f"{table}.{key}")}})
     return tree
+
+
+def _absolute(beside: Path, value: str, key: str) -> str:
+    try:
+        return str((beside / Path(value).expanduser()).resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL, a loop of links, a home of nobody
+        raise RecipeError(f"{key} is {json.dumps(_short(value))}: no path ({error}); give a folder") from error
 
 
 def _override_tree(overrides: Sequence[str]) -> Tree:
@@ -93,19 +118,25 @@ def _override_tree(overrides: Sequence[str]) -> Tree:
         path, equals, text = override.partition("=")
         if not equals or not path.strip():
             raise RecipeError(f"--set {override}: expected KEY=VALUE, such as strategy.rho=0.7")
-        value: Any = _value(text.strip())
+        value: Any = _value(text.strip(), override)
         for part in reversed(path.strip().split(".")):
             value = {part: value}
         tree = _merged(tree, value)
     return tree
 
 
-def _value(text: str) -> Any:
+def _value(text: str, override: str) -> Any:
     """A TOML value; what is none is taken as a bare string."""
+    if "\n" in text or "\r" in text:
+        raise RecipeError(
+            f"--set {_short(' '.join(override.split()))}: a value is one line; give --set once for each key"
+        )
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except (ValueError, RecursionError) as error:
+        raise RecipeError(f"--set {_short(override)}: not a value ({error}); give a shorter one") from error
 
 
 def _merged(low: Tree, high: Tree) -> Tree:
@@ -128,8 +159,8 @@ def _expanded(tree: Tree, source: str) -> Tree:
     if "preset" not in tree:
         return tree
     name = tree["preset"]
-    if name not in _presets():
-        raise RecipeError(f"{source}: preset is {name!r}; choose from {', '.join(_presets())}")
+    if not isinstance(name, str) or name not in _presets():
+        raise RecipeError(f"{source}: preset is {_short(repr(name))}; choose from {', '.join(_presets())}")
     return _merged(_presets()[name], {key: value for key, value in tree.items() if key != "preset"})
 
 
@@ -183,7 +214,7 @@ def _fault(error: ErrorDetails) -> str:
         case "value_error":
             return f"{key}: {context['error']}" if key else str(context["error"])
     wanted = _WORDS.get(error["type"], error["msg"].replace("Input should be", "it must be"))
-    return f"{key} is {json.dumps(error['input'], default=str)}; {wanted}"
+    return f"{key} is {_short(json.dumps(error['input'], default=str))}; {wanted}"
 
 
 def _missing_remedy(key: str) -> str:
@@ -216,9 +247,14 @@ def to_toml(recipe: Recipe) -> str:
             lines += [
                 "",
                 f"[{name}]",
-                *(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()),
+                *(f"{key} = {_toml(value)}" for key, value in table.items()),
             ]
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """JSON's text of a value, which TOML reads too once U+007F is escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

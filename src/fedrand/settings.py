@@ -42,7 +42,7 @@ class AdapterTable(Table):
 
     kind: Literal["auto", "lora", "hadamard", "hadamard+1"] = "auto"
     rank: Count = 8
-    scale: Positive = 1.0
+    scale: Annotated[float, Field(gt=0, le=1e6)] = 1.0
 
 
 # What lies at data.path, for the datasets that do not ship with the package.
@@ -113,12 +113,12 @@ class TrainTable(Table):
     rounds: Count = 30
     clients_per_round: Count = 4
     min_clients: Count = 1
-    lr: Positive = 3e-4
-    weight_decay: Annotated[float, Field(ge=0)] = 1e-6
+    lr: Annotated[float, Field(gt=0, le=100)] = 3e-4
+    weight_decay: Annotated[float, Field(ge=0, le=100)] = 1e-6
     batch_size: Count = 8
     epochs: Count = 1
     max_steps: Annotated[int, Field(ge=0)] = 0
-    threads: Count = 1
+    threads: Annotated[int, Field(ge=1, le=1024)] = 1
 
     @model_validator(mode="after")
     def _minimum_within_the_draw(self) -> "TrainTable":

@@ -180,7 +180,12 @@ def test_a_wrong_row_is_named_by_its_line(tmp_path: Path, row: dict, message: st
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [('{"image": ', "line 1 is not JSON"), ("[1]\n", "line 1 is not a JSON object")]
+    ("text", "message"),
+    [
+        ('{"image": ', "line 1 is not JSON"),
+        ("[1]\n", "line 1 is not a JSON object"),
+        ('{"image": "a.png", "caption": "\\ud800"}\n', "line 1 holds half of a character"),
+    ],
 )
 def test_a_line_that_is_not_an_object(tmp_path: Path, text: str, message: str):
     (tmp_path / "data.jsonl").write_text(text)

@@ -159,3 +159,8 @@ def test_named_clients_come_in_alphabetical_order():
 def test_an_example_without_a_client_is_an_error():
     with pytest.raises(DataError, match="1 of 2 examples name no client; fill the column 'client'"):
         by_client(["north", ""])
+
+
+def test_too_few_examples_for_any_bound_ask_for_more_data():
+    with pytest.raises(DataError, match=r"1 examples cannot give 12 clients 10 each; raise data\.limit or add data"):
+        dirichlet(["a"], 12, 0.5, np.random.default_rng(0))

@@ -43,6 +43,17 @@ WRONG = {
     "data.name=folder": 'name = "folder" needs path',
     "seed=-1": "seed is -1; it must be greater than or equal to 0",
     "preset=papr": "preset is 'papr'; choose from paper",
+    "preset={}": "preset is {}; choose from paper",
+    "model.name=~nouser/x": 'model.name is "~nouser/x": no path',
+    "data.path=~nobody-here/x": 'data.path is "~nobody-here/x": no path',
+    "data.path=a\0b": 'data.path is "a\\u0000b": no path',
+    f"seed={'9' * 5000}": "not a value",
+    f"seed={'[' * 5000}{']' * 5000}": "not a value",
+    "seed=0\nfoo=1": "a value is one line; give --set once for each key",
+    "train.threads=1025": "train.threads is 1025; it must be less than or equal to 1024",
+    "train.lr=1e3": "train.lr is 1000.0; it must be less than or equal to 100",
+    "train.weight_decay=101": "train.weight_decay is 101; it must be less than or equal to 100",
+    "adapter.scale=1e7": "adapter.scale is 10000000.0; it must be less than or equal to 1000000",
     "train": "expected KEY=VALUE, such as strategy.rho=0.7",
 }
 
@@ -149,3 +160,28 @@ def test_a_folder_is_found_beside_the_recipe_that_names_it(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('[data]\nname = "folder"\npath = "images"\n[strategy]\nname = "fedavg"\n')
     assert load_recipe(path).data.path == str(tmp_path / "images")
+
+
+def test_a_recipe_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('seed = 3\n[strategy]\nname = "fedavg"\n', encoding="utf-8-sig")
+    assert load_recipe(path).seed == 3
+
+
+def test_a_run_folders_recipe_that_is_no_text_is_named(tmp_path):
+    (tmp_path / "recipe.toml").write_bytes(b"\xff")
+    with pytest.raises(RecipeError, match=r"recipe\.toml: not a text file"):
+        from_toml(tmp_path / "recipe.toml")
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_no_recipe(name):
+    with pytest.raises(RecipeError, match="no recipe '"):
+        load_recipe(name)
+
+
+def test_odd_characters_come_back_from_a_written_recipe(tmp_path):
+    made = load_recipe("emoji")
+    made = made.model_copy(update={"model": made.model.model_copy(update={"name": "a\x7f# \u00e9"})})
+    (tmp_path / "recipe.toml").write_text(to_toml(made), encoding="utf-8")
+    assert from_toml(tmp_path / "recipe.toml") == made

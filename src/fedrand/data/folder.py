@@ -1,6 +1,7 @@
 """A folder of one's own data: images with a table (data.jsonl, data.csv) or with same-named .txt captions."""
 
 import csv
+import io
 import json
 import os
 from collections import Counter
@@ -67,34 +68,47 @@ def _table(path: Path) -> Path | None:
 
 
 def _rows(folder: Path, table: Path | None) -> Iterator[_Row]:
+    for row in _READ[table.suffix](table) if table else _captioned_images(folder):
+        yield _sayable(row)
+
+
+def _text(path: Path) -> str:
     try:
-        yield from _READ[table.suffix](table) if table else _captioned_images(folder)
+        return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{table or folder} holds text that is not UTF-8; save it as UTF-8") from error
+        raise DataError(f"{path} holds text that is not UTF-8; save it as UTF-8") from error
+
+
+def _sayable(row: _Row) -> _Row:
+    """The row; DataError for half of a surrogate pair, which JSON can spell and no text file or tokenizer can hold."""
+    try:
+        json.dumps(row.values, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{row.place} holds half of a character (a lone surrogate); write the whole one") from error
+    return row
 
 
 def _jsonl(table: Path) -> Iterator[_Row]:
-    for number, line in enumerate(table.read_text(encoding="utf-8-sig").split("\n"), start=1):
+    for number, line in enumerate(_text(table).split("\n"), start=1):
         if not line.strip():
             continue
         place = f"{table} line {number}"
         try:
             values: Any = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{place} is not JSON ({error.msg}); write one object per line") from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{place} is not JSON ({error}); write one object per line") from error
         if not isinstance(values, dict):
             raise DataError(f'{place} is not a JSON object; write {{"image": ..., "caption": ...}}')
         yield _known_columns(_Row(place, values))
 
 
 def _csv(table: Path) -> Iterator[_Row]:
-    with table.open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream)
-        for values in reader:
-            place = f"{table} line {reader.line_num}"
-            if None in values:
-                raise DataError(f"{place} has more cells than the header; quote cells that hold commas")
-            yield _known_columns(_Row(place, values))
+    reader = csv.DictReader(io.StringIO(_text(table), newline=""))
+    for values in reader:
+        place = f"{table} line {reader.line_num}"
+        if None in values:
+            raise DataError(f"{place} has more cells than the header; quote cells that hold commas")
+        yield _known_columns(_Row(place, values))
 
 
 _READ: Mapping[str, Callable[[Path], Iterator[_Row]]] = {".jsonl": _jsonl, ".csv": _csv}
@@ -111,7 +125,7 @@ def _captioned_images(folder: Path) -> Iterator[_Row]:
         text = image.with_suffix(".txt")
         if not text.exists():
             raise DataError(f"{image} has no caption; write {text.name} or list the images in {TABLES[0]}")
-        lines = text.read_text(encoding="utf-8-sig").splitlines()
+        lines = _text(text).splitlines()
         yield _Row(str(text), {"image": image.name, "captions": lines})
 
 

@@ -148,10 +148,10 @@ def _check(labels: Sequence[str], clients: int, min_size: int, rule: str) -> Non
     if clients < 1:
         raise DataError(f"cannot deal to {clients} clients; ask for 1 or more")
     if clients * max(min_size, 1) > len(labels):
-        raise DataError(
-            f"{len(labels)} examples cannot give {clients} clients {min_size} each; take at most "
-            f"{len(labels) // max(min_size, 1)} clients or a min_size of at most {len(labels) // clients}"
-        )
+        able, smallest = len(labels) // max(min_size, 1), len(labels) // clients
+        ways = [f"{able} clients"] * bool(able) + [f"a min_size of at most {smallest}"] * bool(smallest)
+        remedy = f"take at most {' or '.join(ways)}" if ways else "raise data.limit or add data"
+        raise DataError(f"{len(labels)} examples cannot give {clients} clients {min_size} each; {remedy}")
 
 
 def _units(groups: Sequence[Hashable]) -> tuple[list[NDArray[np.intp]], NDArray[np.intp]]:
