@@ -7,6 +7,7 @@ from fedrand.errors import InputError
 from fedrand.federation import Federation, Memory, initial_server
 from fedrand.ledger import metrics, rows
 from fedrand.params import Key
+from fedrand.report.compare import compare
 from fedrand.report.load import (
     ReportError,
     Round,
@@ -17,6 +18,7 @@ from fedrand.report.load import (
     read_results,
     read_rounds,
 )
+from fedrand.report.page import write_page
 from fedrand.round import Trained
 from fedrand.strategies import fedrand
 
@@ -135,3 +137,11 @@ def test_the_lines_that_the_ledger_writes_are_the_rounds_that_the_report_reads(t
     assert read.clients == {"c00": Sent("A", 5, 1.5)}
     assert (read.loss, read.unsent, read.alone) == (1.5, "B", ("A",))
     assert list(read.refused) == ["bad"] and "NaN" in read.refused["bad"]
+
+
+@pytest.mark.parametrize("audit", [{"threats": [1]}, {"protocols": {"P1": {"rows": ["x"]}}}])
+@pytest.mark.parametrize("read", [write_page, lambda run: compare([run])])
+def test_an_audit_of_another_shape_is_told_to_be_made_again(world, tmp_path, audit, read):
+    world.audit = audit
+    with pytest.raises(ReportError, match=r"audit\.json has not an audit's shape .*make it again with: fedrand audit"):
+        read(world.write(tmp_path / "run"))

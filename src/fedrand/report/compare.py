@@ -23,7 +23,7 @@ from fedrand.report.comparison_files import write_comparison
 from fedrand.report.differences import Read, warnings
 from fedrand.report.finding import Bounds, Finding, findings
 from fedrand.report.leakage import headline
-from fedrand.report.load import ReportError, read_audit, read_environment, read_recipe, read_results
+from fedrand.report.load import ReportError, audit_read, read_audit, read_environment, read_recipe, read_results
 from fedrand.report.pairs import pairs
 from fedrand.report.plane import Point, Span
 from fedrand.report.sections.compared import worst_by_threat
@@ -84,9 +84,10 @@ def _names(runs: Sequence[Path]) -> list[str]:
 
 def _read(name: str, run: Path) -> Read:
     audit = read_audit(run)
-    rows = findings(audit or {}, "P1")
-    leaks = {model: found for model in SUBJECTS if (found := headline(rows, model))}
-    found, results, recipe = threats(audit or {}), read_results(run), read_recipe(run)[1]
+    with audit_read(run):
+        rows, found = findings(audit or {}, "P1"), threats(audit or {})
+    leaks = {model: leak for model in SUBJECTS if (leak := headline(rows, model))}
+    results, recipe = read_results(run), read_recipe(run)[1]
     return Read(name, str(run), results, audit is not None, read_environment(run), recipe, leaks, found)
 
 

@@ -1,7 +1,8 @@
 """A run folder's files as plain data; what cannot be read is one line with the command that helps."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,18 @@ def read_audit(run: Path) -> Json | None:
 def read_environment(run: Path) -> Json:
     """environment.json, empty when there is none."""
     return _file(run, "environment.json") if (run / "environment.json").exists() else {}
+
+
+@contextmanager
+def audit_read(run: Path) -> Iterator[None]:
+    """Around what reads inside audit.json: ReportError where an entry has another shape than an audit writes."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ReportError(
+            f"{run / 'audit.json'} has not an audit's shape ({what}); make it again with: fedrand audit {run}"
+        ) from error
 
 
 def _file(run: Path, name: str) -> Json:

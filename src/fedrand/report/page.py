@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fedrand.report.amounts import plain
-from fedrand.report.load import read_audit, read_environment, read_recipe, read_results, read_rounds
+from fedrand.report.load import audit_read, read_audit, read_environment, read_recipe, read_results, read_rounds
 from fedrand.report.markup import Markup, element
 from fedrand.report.sections.leakage import leakage
 from fedrand.report.sections.overview import cards, overview
@@ -30,12 +30,14 @@ def write_page(run: Path) -> Path:
     results, audit = read_results(run), read_audit(run)
     environment, (recipe, tables) = read_environment(run), read_recipe(run)
     title = f"fedrand: {run.resolve().name}, {plain(results.get('method'))}, seed {plain(results.get('seed'))}"
+    with audit_read(run):
+        shown, leaks = cards(results, audit), leakage(audit, run)
     parts = [
         element("header", element("h1", title), _links()),
-        cards(results, audit),
+        shown,
         overview(results, environment, tables),
         quality(results),
-        leakage(audit, run),
+        leaks,
         rounds_section(read_rounds(run)),
         traffic(results),
         samples(results),
