@@ -86,6 +86,10 @@ def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) 
 
     if not (args.quiet or args.json):
         show(run_table(results))
+        if paid := results.get("privacy"):
+            print(
+                f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']})"
+            )
         print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    fedrand audit {run}")
 
 

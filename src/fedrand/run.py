@@ -54,6 +54,10 @@ def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Resu
     world = world or build(recipe, progress)
     _begin(folder, world, progress)
     progress.say(describe(world.strategy, world.adapter.shapes))
+    if kept := sum(len(data.held_out) for data in world.clients.values()):
+        progress.say(
+            f"{kept} of the clients' examples are never trained on, for the audit; data.holdout = false trains on all"
+        )
     _refuse_no_guarantee(recipe)
     writer = TranscriptWriter(folder.transcript)
 

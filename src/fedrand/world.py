@@ -93,8 +93,13 @@ def train_settings(recipe: Recipe) -> TrainSettings:
 
 
 def holdings(recipe: Recipe, dataset: Dataset) -> dict[str, ClientData]:
-    """client -> its data, canaries and all. DataError when it cannot be dealt out like that."""
-    clients = deal(dataset.pool, recipe.data, recipe.seed)
+    """client -> its data, canaries and all. InputError when it cannot be dealt out like that, or holds fewer clients than
+    a round asks."""
+    clients, asked = deal(dataset.pool, recipe.data, recipe.seed), recipe.train.clients_per_round
+    if asked > len(clients):
+        raise InputError(
+            f"train.clients_per_round is {asked}, but the data have {len(clients)} clients; choose from 1 to {len(clients)}"
+        )
     if count := recipe.audit.canaries:
         clients = planted(clients, dataset.pool, count, recipe.seed, recipe.data.prompt or "coco")
     return pooled(clients) if recipe.method().pooled else clients

@@ -222,15 +222,9 @@ def test_rmia_by_hand():
 
 def verdict_row(low, high, confounded=False):
     where = {"threat": "T0", "model": "server", "attack": "reference", "slice": "answer", "headline": True}
-    figures = {"auroc": (low + high) / 2, "low": low, "high": high, "adjusted": [low - 0.02, high + 0.02]}
-    more = {
-        "level": 0.9,
-        "detectable": 0.57,
-        "confounded": confounded,
-        "over_base": None,
-        "tpr": {"0.01": {"refused": "too few"}},
-    }
-    return {**where, **figures, **more, "applies": True, "reason": ""}
+    figures = {"auroc": (low + high) / 2, "low": low, "high": high, "adjusted": [low - 0.02, high + 0.02], "level": 0.9}
+    more = {"detectable": 0.57, "confounded": confounded, "over_base": None, "tpr": {"0.01": {"refused": "too few"}}}
+    return {**where, **figures, **more, "n_members": 50, "n_nonmembers": 50, "applies": True, "reason": ""}
 
 
 WORDS = [
@@ -257,3 +251,9 @@ def test_the_closing_words_follow_the_interval(low, high, confounded, said_of_th
     assert said_of_the_threat in user["sentence"]
     assert threats([], [])[0]["sentence"] == "No attack of this adversary gave a figure."
     assert all("private" not in sentence.lower() for sentence in (*said, user["sentence"]))
+
+
+def test_too_few_examples_say_nothing():
+    row = {**verdict_row(0.2, 1.0), "n_members": 2, "n_nonmembers": 3}
+    assert "2 members and 3 others are too few to say anything." in threats([row], [])[0]["sentence"]
+    assert "too few" in sentences({"protocols": {"P1": {"rows": [row]}}})[0]

@@ -99,6 +99,10 @@ def test_a_run_is_not_gone_on_with_when_a_client_lost_its_state(copied, capsys):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
+        (
+            ("train.clients_per_round=3",),
+            "train.clients_per_round is 3, but the data have 2 clients; choose from 1 to 2",
+        ),
         (("strategy.min_group=3",), "min_group is 3, but 2 clients train in a round; choose from 0 to 2"),
         (("privacy.clip=1.0", "privacy.noise=1e-300"), "epsilon is infinite after 2 uploads; raise the noise"),
     ],

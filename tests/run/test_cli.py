@@ -35,7 +35,7 @@ ARGUMENTS = {
     "run emoji --set train.lr=fast": 'emoji: train.lr is "fast"; it must be a valid number',
     "run emoji --set train.rate=1": "unknown key train.rate; choose from rounds, ",
     "run emoji --set train.clients_per_round=13": "choose from 1 to 12",
-    "run emoji --set data.clients=400": "examples cannot give 400 clients 10 each; take at most",
+    "run emoji --set data.clients=400": "examples cannot give 400 clients 10 each; at most data.clients = ",
     "run emoji --set model.name=tyni": "no model 'tyni': no such folder; give tiny, smollm2, a folder",
     "doctor emoji --set data.prompt=nothing": "unknown prompt 'nothing'; choose from coco, ",
     "resume nowhere": "no run in nowhere; start one with: fedrand run",

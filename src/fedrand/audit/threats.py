@@ -68,7 +68,7 @@ THREATS: dict[str, Threat] = {
         ),
         Threat(
             "T4",
-            "a malicious fellow client",
+            "a curious fellow client",
             "It sees every broadcast, its own data and its own uploads.",
             frozenset({Sight.FINAL, Sight.BROADCASTS, Sight.OWN}),
             _GOT,

@@ -6,6 +6,7 @@ from typing import Any
 from fedrand.audit.threats import THREATS, Sight, Threat
 
 Line = Mapping[str, Any]
+FEW = 20  # examples of a side, below which a figure is no ground for any statement
 NEEDS = {  # what an attack must see, by the weakest adversary that its row is labelled with
     "T0": {Sight.FINAL},
     "T1": {Sight.FINAL, Sight.BROADCASTS},
@@ -71,6 +72,8 @@ def _lower(row: Line) -> float:
 def _reading(threat: Threat, worst: Line | None) -> str:
     if worst is None:
         return "No attack of this adversary gave a figure."
+    if few := _too_few(worst):
+        return few
     attack = f"{worst['attack']} ({worst['slice']}) on {SUBJECTS[worst['model']]}"
     low, high = worst["adjusted"] or (worst["low"], worst["high"])
     figure = f"AUROC {worst['auroc']:.3f} [{low:.3f}, {high:.3f}] at {worst['level']:.0%}, corrected for the number of attacks"
@@ -100,6 +103,8 @@ def _sentence(row: Line) -> str:
     who = SUBJECTS[row["model"]]
     if not row["applies"]:
         return f"{who}: not attacked, {row['reason']}."
+    if few := _too_few(row):
+        return f"From {who}, {few[0].lower()}{few[1:]}"
     figure = f"{row['attack']} ({row['slice']}) AUROC {row['auroc']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
     base = row.get("over_base")
     over = f"; over the base model {base['value']:+.3f} [{base['low']:+.3f}, {base['high']:+.3f}]" if base else ""
@@ -114,3 +119,9 @@ def _sentence(row: Line) -> str:
     least = row["detectable"]
     shown = f"; a leak of {least:.3f} would have shown in 8 of 10 such audits" if least > row["auroc"] else ""
     return f"From {who}, no leak found above AUROC {row['high']:.3f} at {row['level']:.0%}: {figure}{over}{shown}."
+
+
+def _too_few(row: Line) -> str:
+    """Why a row says nothing, where it has too few examples; else empty."""
+    members, others = row["n_members"], row["n_nonmembers"]
+    return f"{members} members and {others} others are too few to say anything." if min(members, others) < FEW else ""

@@ -149,8 +149,8 @@ def _check(labels: Sequence[str], clients: int, min_size: int, rule: str) -> Non
         raise DataError(f"cannot deal to {clients} clients; ask for 1 or more")
     if clients * max(min_size, 1) > len(labels):
         able, smallest = len(labels) // max(min_size, 1), len(labels) // clients
-        ways = [f"{able} clients"] * bool(able) + [f"a min_size of at most {smallest}"] * bool(smallest)
-        remedy = f"take at most {' or '.join(ways)}" if ways else "raise data.limit or add data"
+        ways = [f"data.clients = {able}"] * bool(able) + [f"data.min_size = {smallest}"] * bool(smallest)
+        remedy = f"at most {' or '.join(ways)}" if ways else "raise data.limit or add data"
         raise DataError(f"{len(labels)} examples cannot give {clients} clients {min_size} each; {remedy}")
 
 
