@@ -145,7 +145,9 @@ def _measured(everything: Examples, table: DataTable, seed: int, progress: Progr
     if not splits["test"]:
         count = max(1, round(TEST_SHARE * len(pool)))
         splits["test"] = some(pool, count, stream(seed, "test")) if pool else ()
-        progress.say(f"{table.path} marks no test split; {len(splits['test'])} examples are set apart by seed {seed}")
+        progress.say(
+            f"{table.path} marks no test split; {len(splits['test'])} of its examples set apart by seed {seed}"
+        )
     aside = {example.id for example in splits["test"]}
     return replace(_dataset(tuple(e for e in pool if e.id not in aside), splits, table), auxiliary=validation)
 

@@ -45,12 +45,13 @@ def tpr(
     samples: Sequence[Sample], fpr: float, rng: np.random.Generator, resamples: int = 1000, level: float = 0.95
 ) -> Rate | Refused:
     """The share of members above the threshold that at most a share `fpr` of the non-members exceed; units share one
-    threshold. Refused where fewer than 10 false positives are expected; ValueError when no unit has both sides."""
+    threshold. Refused where fewer than 10 false positives are expected (the words: non-members there are, of those it
+    takes); ValueError when no unit has both sides."""
     used = usable(samples)
     count = sum(len(sample.others) for sample in used)
     if count * fpr < EXPECTED:
         needed = int(np.ceil(EXPECTED / fpr))
-        return Refused(f"TPR at {fpr:.1%} FPR needs {needed} non-members, there are {count}")
+        return Refused(f"{count} of {needed} non-members")
     _, values, low, high = _curve(used, np.array([fpr]), rng, resamples, level)
     return Rate(float(values[0]), float(low[0]), float(high[0]))
 
