@@ -1,13 +1,12 @@
 """A run from recipe to results, and going on with one that was stopped."""
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrand.accountant import NAME, by_client, epsilon
-from fedrand.audit.transcript import TranscriptWriter
+from fedrand.audit.transcript import TranscriptWriter, received, transcript
 from fedrand.errors import InputError
 from fedrand.ledger import totals
 from fedrand.messages import ServerState
@@ -51,6 +50,7 @@ def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Resu
     from fedrand.world import build
 
     recipe = folder.recipe
+    _refuse_no_guarantee(recipe)
     world = world or build(recipe, progress)
     _begin(folder, world, progress)
     progress.say(describe(world.strategy, world.adapter.shapes))
@@ -58,7 +58,6 @@ def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Resu
         progress.say(
             f"{kept} of the clients' examples are never trained on, for the audit; data.holdout = false trains on all"
         )
-    _refuse_no_guarantee(recipe)
     writer = TranscriptWriter(folder.transcript)
 
     def figures(server: ServerState) -> Mapping[str, float]:
@@ -97,10 +96,10 @@ def _refuse_no_guarantee(recipe: Recipe) -> None:
 
 
 def _paid(folder: RunFolder, recipe: Recipe) -> Results:
-    """What noise on uploads guarantees each client, where there is any."""
+    """What noise on uploads guarantees each client, where there is any: it pays for whatever reached the server."""
     if not recipe.privacy.noise:
         return {}
-    sent = Counter(row.client for row in folder.ledger() if row.direction == "upload")
+    sent = received(transcript(folder.transcript))
     uploads = {name: sent[name] for name in folder.split()}
     table = recipe.privacy
     spent = by_client(table.noise, table.delta, uploads)
@@ -108,13 +107,13 @@ def _paid(folder: RunFolder, recipe: Recipe) -> Results:
 
 
 def _refuse_lost_states(folder: RunFolder) -> None:
-    """A client without its last state would start as one that never trained, and the run end in other bits."""
-    took_part = {name: line["round"] for line in folder.metrics() for name in line["clients"]}
-    server = folder.server()
-    for name, round in took_part.items():
-        if round < server.round and not folder.shelf().load(name, server.round).local:
+    """A client without its last state would start from an older one or none, and the run end in other bits."""
+    until = folder.server().round
+    done = [line for line in folder.metrics() if line["round"] < until]
+    for name, round in {name: line["round"] for line in done for name in line["clients"]}.items():
+        if folder.shelf().load(name, until).rounds[-1:] < (round,):
             raise RunFolderError(
-                f"{folder.path}: client '{name}' trained in round {round}, but clients/{name} has no state; put it back"
+                f"{folder.path}: client '{name}' trained in round {round}, but clients/{name} has no state of it; put it back"
             )
 
 

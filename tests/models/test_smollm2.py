@@ -329,6 +329,8 @@ def test_the_real_one_speaks_of_images(kept, monkeypatch):
     try:
         vlm = load_model("smollm2")
     except ModelError as error:
+        if "cannot be fetched" not in str(error):
+            raise
         pytest.skip(str(error))
     assert 138e6 < sum(value.numel() for value in vlm.model.parameters()) < 141e6
     asked = vlm.tokenizer("<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n")

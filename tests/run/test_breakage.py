@@ -93,7 +93,19 @@ def test_a_run_is_not_gone_on_with_when_a_client_lost_its_state(copied, capsys):
     (copied.path / "results.json").unlink()
     shutil.rmtree(copied.path / "clients" / "north")
     assert main(["resume", str(copied.path), "--quiet"]) == 2
-    assert "client 'north' trained in round 1, but clients/north has no state; put it back" in capsys.readouterr().err
+    assert (
+        "client 'north' trained in round 1, but clients/north has no state of it; put it back"
+        in capsys.readouterr().err
+    )
+
+
+def test_a_run_is_not_gone_on_with_from_a_client_s_older_state(copied, capsys):
+    (copied.path / "results.json").unlink()
+    *older, newest = sorted((copied.path / "clients" / "south").glob("state-*"))
+    assert older
+    newest.unlink()
+    assert main(["resume", str(copied.path), "--quiet"]) == 2
+    assert "client 'south' trained in round 1, but clients/south has no state of it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -111,6 +123,7 @@ def test_a_run_is_not_gone_on_with_when_a_client_lost_its_state(copied, capsys):
 def test_what_protects_nothing_is_refused_before_any_training(pictures, tmp_path, capsys, settings, said):
     assert start(pictures, tmp_path / "run", *settings) == 2
     assert said in capsys.readouterr().err
+    assert not (tmp_path / "run" / "server").exists()  # so that the corrected run can take the folder
 
 
 def test_a_run_in_which_no_half_was_averaged_ends_with_a_note(pictures, tmp_path):

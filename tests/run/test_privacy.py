@@ -1,8 +1,12 @@
 """Protections in a recipe: what is refused, what a draw allows, and the accountant's known answers."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from fedrand.accountant import by_client, epsilon
+from fedrand.audit.transcript import Entry, received, transcript
 from fedrand.recipe import RecipeError, load_recipe
 from fedrand.release import AsTrained, ClippedGaussian
 
@@ -48,3 +52,11 @@ def test_the_papers_draw_has_no_smallest_group_and_no_noise():
     assert (method.aggregation.min_group, method.release) == (1, AsTrained())
     noised = load_recipe("emoji", ["privacy.clip=0.5", "privacy.noise=2.0"]).method()
     assert noised.release == ClippedGaussian(0.5, 2.0)
+
+
+def test_a_client_pays_for_uploads_that_were_refused_or_not_used_too(tmp_path):
+    sent = [(0, "upload", "north"), (1, "upload", "north"), (1, "refused", "south"), (2, "refused", "north")]
+    entries = [Entry(0, "broadcast", "", 0, "all", "r0000/broadcast.safetensors", "")]
+    entries += [Entry(r, kind, name, 1, "A", f"r{r:04d}/{kind}.{name}.safetensors", "") for r, kind, name in sent]
+    (tmp_path / "index.jsonl").write_text("".join(json.dumps(asdict(entry)) + "\n" for entry in entries))
+    assert received(transcript(tmp_path)) == {"north": 3, "south": 1}

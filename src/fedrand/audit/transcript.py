@@ -7,6 +7,7 @@ adapter after training); `index.jsonl` names every file with its sha256.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -162,3 +163,8 @@ def transcript(folder: Path) -> Index:
 def oracle(folder: Path) -> Index:
     """What only the clients knew: for calibration, and only in simulation."""
     return Index(folder, ("oracle",))
+
+
+def received(index: Index) -> Counter[str]:
+    """How many uploads of each client reached the server: refused ones, and those of a round that was repeated, too."""
+    return Counter(entry.client for entry in index.entries if entry.kind in ("upload", "refused"))
