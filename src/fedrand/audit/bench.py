@@ -59,6 +59,15 @@ class Bench:
         return seen_by(threat, self.folder.transcript, self.final, client)
 
     @cached_property
+    def oracle(self) -> View:
+        return self.view("Tinf")
+
+    @cached_property
+    def tapped(self) -> View:
+        """The eavesdropper's, who reads every broadcast."""
+        return self.view("T1")
+
+    @cached_property
     def views(self) -> Mapping[str, View]:
         """The curious server on each client that it took an upload of."""
         every = {name: self.view("T3", name) for name in self.world.clients}
@@ -120,4 +129,4 @@ class Bench:
 
     def true(self, client: str) -> Params:
         """The client's whole adapter after its last training, which only calibration may see."""
-        return truth(self.view("Tinf"), client)
+        return truth(self.oracle, client)

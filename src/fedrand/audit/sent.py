@@ -75,8 +75,7 @@ def leak_over_rounds(bench: Bench, found: Uploads) -> list[dict]:
 
 def _changed(bench: Bench, client: str, round: int, alone: Keys) -> tuple[Scores, Scores | None]:
     """Cosines of the client's examples with the change from this broadcast to the next, and with what it alone sent."""
-    view = bench.view("T1")
-    begin, end = view.broadcast(round), view.after(round)
+    begin, end = bench.tapped.broadcast(round), bench.tapped.after(round)
     change = {key: value for key, value in difference(begin, end).items() if value.any()}
     lone = select(change, alone & change.keys())
     parts = [

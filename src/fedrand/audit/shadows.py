@@ -88,11 +88,11 @@ def _by_client(models: Models, count: int) -> Iterator[tuple[tuple[str, str], di
 
     def of(round: int) -> list[Params]:
         if round not in made:
-            start = bench.view("T1").broadcast(round)
+            start = bench.tapped.broadcast(round)
             made[round] = shadows(bench.world, start, count, size, bench.rng("shadows", str(round)))
         return made[round]
 
-    latest = bench.view("T1").rounds[-1]
+    latest = bench.tapped.rounds[-1]
     for done, (client, sides) in enumerate(bench.sides.items(), 1):
         both = [*sides.members, *sides.others]
         for model, params, round in (
