@@ -1,4 +1,5 @@
-"""Several runs at once, a process each: the parent shows what they tell, and one that fails stops the others.
+"""Several runs at once, by processes that take one after another: the parent shows what they tell, and one that fails
+stops the others.
 
 A run that is there already is used again or gone on with, so a crew that was stopped goes on where it was.
 """
@@ -7,14 +8,18 @@ import multiprocessing
 import queue
 import signal
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import islice
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedrand.errors import InputError, RunError
 from fedrand.progress import Event, Progress, prefixed
 from fedrand.recipe import Recipe, differences
+
+if TYPE_CHECKING:
+    from fedrand.resident import Resident
 
 Found = dict[str, dict[str, Any]]
 
@@ -27,6 +32,13 @@ class Job(NamedTuple):
     audited: bool = True
 
 
+class Worker(NamedTuple):
+    """A process, and where its orders are sent."""
+
+    process: BaseProcess
+    orders: Any
+
+
 def carry_out(jobs: Mapping[str, Job], workers: int, progress: Progress) -> Found:
     """Run, audit and report every job, `workers` at once; returns {name: {"results", "audit"}} in the jobs' order.
 
@@ -37,24 +49,31 @@ def carry_out(jobs: Mapping[str, Job], workers: int, progress: Progress) -> Foun
     context = multiprocessing.get_context("spawn")
     told = context.Queue()
     waiting = iter(jobs.items())
-    running: dict[str, BaseProcess] = {}
+    crew = [_hired(context, told) for _ in range(min(workers, len(jobs)))]
+    idle, busy = list(crew), dict[str, Worker]()
     found: Found = {}
     try:
         while len(found) < len(jobs):
-            for name, job in islice(waiting, workers - len(running)):
+            for name, job in islice(waiting, len(idle)):
                 plain = job.recipe.model_dump(mode="json")  # a recipe's class is made at run time and cannot be sent
-                worker = context.Process(target=_work, args=(name, plain, job.folder, job.audited, told), daemon=True)
-                worker.start()
-                running[name] = worker
-            for name, result in _news(running, told, progress):
+                busy[name] = idle.pop()
+                busy[name].orders.send((name, plain, job.folder, job.audited))
+            for name, result in _news({name: worker.process for name, worker in busy.items()}, told, progress):
                 found[name] = result
-                running.pop(name).join()
+                idle.append(busy.pop(name))
                 progress.step("runs", len(found), len(jobs), name)
     finally:
-        for worker in running.values():
-            worker.terminate()  # a run survives it at any moment
-            worker.join()
+        for worker in crew:
+            worker.process.terminate()  # a run survives it at any moment
+            worker.process.join()
     return {name: found[name] for name in jobs}
+
+
+def _hired(context: Any, told: Any) -> Worker:
+    theirs, ours = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(theirs, told), daemon=True)
+    process.start()
+    return Worker(process, ours)
 
 
 def _check(name: str, job: Job, progress: Progress) -> None:
@@ -85,17 +104,31 @@ def _news(running: Mapping[str, BaseProcess], told: Any, progress: Progress) -> 
         yield name, what
 
 
-def _work(name: str, recipe: Mapping[str, Any], folder: Path, audited: bool, told: Any) -> None:
-    """One job in a process of its own: Ctrl-C is the parent's to answer, and a failure is told as any news."""
+def _work(orders: Any, told: Any) -> None:
+    """Jobs one after another, in a process of their own that is ended from outside: Ctrl-C is the parent's to answer, and
+    a failure is told as any news."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    job = Job(Recipe.model_validate(recipe), folder, audited)
-    try:
-        told.put((name, _whole(job, Progress(lambda event: told.put((name, event))))))
-    except (InputError, RunError, OSError) as error:
-        told.put((name, error))
+    from fedrand.resident import Resident
+
+    resident = Resident()
+    while True:
+        try:
+            name, recipe, folder, audited = orders.recv()
+        except EOFError:  # the parent was killed
+            return
+        job = Job(Recipe.model_validate(recipe), folder, audited)
+        progress = Progress(partial(_tell, told, name))
+        try:
+            told.put((name, _whole(job, progress, resident)))
+        except (InputError, RunError, OSError) as error:
+            told.put((name, error))
 
 
-def _whole(job: Job, progress: Progress) -> dict[str, Any]:
+def _tell(told: Any, name: str, event: Event) -> None:
+    told.put((name, event))
+
+
+def _whole(job: Job, progress: Progress, resident: "Resident") -> dict[str, Any]:
     """Run (or go on), audit and report; what is there already is not made again."""
     from fedrand.audit.run import audit
     from fedrand.report.load import read_audit
@@ -106,7 +139,7 @@ def _whole(job: Job, progress: Progress) -> dict[str, Any]:
 
     folder = RunFolder(job.folder)
     done, found = folder.is_run and folder.finished, read_audit(job.folder) if job.audited else None
-    world = None if done and (found or not job.audited) else build(job.recipe, progress)
+    world = None if done and (found or not job.audited) else build(job.recipe, progress, resident=resident)
     work = resume(job.folder, progress, world) if folder.is_run else run(job.recipe, job.folder, progress, world)
     if job.audited and not found:
         found = audit(job.folder, progress, world)

@@ -9,8 +9,8 @@ import hashlib
 import io
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from fedrand.errors import RunError
 from fedrand.generate import captions
 from fedrand.messages import ServerState
 from fedrand.metrics import answer_scores, caption_scores, text_accuracy
+from fedrand.models import Encoded
 from fedrand.params import Params
 from fedrand.progress import Progress
-from fedrand.score import token_scores
+from fedrand.score import token_logp
 from fedrand.shelf import DiskShelf
 from fedrand.world import World
 
@@ -39,26 +40,36 @@ class Evaluated:
     texts: Mapping[str, str]
 
 
-def evaluate(world: World, params: Params, described: Mapping[str, Sequence[Example]], questions: bool) -> Evaluated:
-    """One model's figures: loss on every split, captions on the images in `described`, multiple choice if wanted."""
+@dataclass(frozen=True)
+class Asked:
+    """A split as every model is asked about it. answered: all its examples with their answers; prompts: of `shown`, the
+    examples whose captions are wanted."""
+
+    answered: Sequence[Encoded]
+    shown: Sequence[Example]
+    prompts: Sequence[Encoded]
+
+
+def evaluate(world: World, params: Params, asked: Mapping[str, Asked], questions: bool) -> Evaluated:
+    """One model's figures: loss and captions on the splits in `asked`, multiple choice if wanted."""
     world.adapter.load(params)
     figures, texts = {}, {}
-    for name, examples in world.splits.items():
-        figures[name] = loss(world, examples)
-        if chosen := described.get(name):
-            said = _described(world, chosen)
-            figures[name] |= _caption_figures(said, chosen) | _answer_figures(said, chosen)
-            texts |= {example.id: text for example, text in zip(chosen, said, strict=True)}
+    for name, split in asked.items():
+        figures[name] = loss(world, split.answered)
+        if split.shown:
+            said = _described(world, split.prompts)
+            figures[name] |= _caption_figures(said, split.shown) | _answer_figures(said, split.shown)
+            texts |= {example.id: text for example, text in zip(split.shown, said, strict=True)}
     if questions and world.questions:
         figures["qa"] = {name: _choices(world, asked) for name, asked in world.questions.items()}
     return Evaluated(figures, texts)
 
 
-def loss(world: World, examples: Sequence[Example]) -> Figures:
+def loss(world: World, encoded: Sequence[Encoded]) -> Figures:
     """Mean negative log-likelihood per answer token, nats; `nll_n` tokens, `n` examples."""
-    scores = token_scores(world.vlm, world.features, world.encoded(examples), world.recipe.evaluate.batch_size)
-    tokens = sum(len(score.logp) for score in scores)
-    total = -sum(float(np.sum(score.logp, dtype=np.float64)) for score in scores)
+    scores = token_logp(world.vlm, world.features, encoded, world.recipe.evaluate.batch_size)
+    tokens = sum(map(len, scores))
+    total = -sum(float(np.sum(logp, dtype=np.float64)) for logp in scores)
     if not math.isfinite(total):
         raise RunError(
             "the model's loss is no number: training broke it; start anew with a lower train.lr or less noise"
@@ -72,12 +83,15 @@ def server_loss(world: World, server: ServerState) -> dict[str, float]:
     if not every or server.round % every:
         return {}
     world.adapter.load(server.params)
-    return {"server_test_nll": loss(world, world.splits["test"])["nll"]}
+    return {"server_test_nll": loss(world, world.encoded(world.splits["test"]))["nll"]}
 
 
-def _described(world: World, examples: Sequence[Example]) -> list[str]:
+def _prompts(world: World, examples: Sequence[Example]) -> Sequence[Encoded]:
+    return world.encoded(examples, with_answer=False)
+
+
+def _described(world: World, prompts: Sequence[Encoded]) -> list[str]:
     table = world.recipe.evaluate
-    prompts = world.encoded(examples, with_answer=False)
     return captions(world.vlm, world.features, prompts, table.max_new_tokens, table.batch_size)
 
 
@@ -117,16 +131,24 @@ def subset(examples: Sequence[Example], count: int) -> tuple[Example, ...]:
 def results(world: World, server: ServerState, shelf: DiskShelf, last: Sequence[str], progress: Progress) -> Figures:
     """The figures of results.json: base model, server, each client that took part, the `last` round's clients."""
     begun = time.perf_counter()
-    few = {name: subset(examples, world.recipe.evaluate.client_captions) for name, examples in world.splits.items()}
+    table = world.recipe.evaluate
+    every = {
+        name: Asked(world.encoded(examples), examples, _prompts(world, examples))
+        for name, examples in world.splits.items()
+    }
+    few = {name: subset(examples, table.client_captions) for name, examples in world.splits.items()}
+    fewer = {name: replace(every[name], shown=shown, prompts=_prompts(world, shown)) for name, shown in few.items()}
     names = [name for name in world.clients if name in shelf.clients()]
     steps = len(names) + 2
-    before = evaluate(world, world.initial().params, world.splits, questions=True)
+    before = world.resident.known(
+        _untrained(world), lambda: evaluate(world, world.initial().params, every, table.choices)
+    )
     progress.step("evaluation", 1, steps, "base model")
-    after = evaluate(world, server.params, world.splits, questions=True)
+    after = evaluate(world, server.params, every, table.choices)
     progress.step("evaluation", 2, steps, "server")
     each: dict[str, Figures] = {}
     for name in names:
-        each[name] = evaluate(world, shelf.load(name, server.round).local, few, questions=False).figures
+        each[name] = evaluate(world, shelf.load(name, server.round).local, fewer, questions=False).figures
         progress.step("evaluation", len(each) + 2, steps, name)
     present = [name for name in last if name in each]
     return {
@@ -141,6 +163,13 @@ def results(world: World, server: ServerState, shelf: DiskShelf, last: Sequence[
         "samples": _samples(world, before.texts, after.texts),
         "evaluation_seconds": time.perf_counter() - begun,
     }
+
+
+def _untrained(world: World) -> Hashable:
+    """All that the base model's figures depend on; B = 0 makes them the same for any A of those factors."""
+    whose, recipe = world.identity(), world.recipe
+    prints = whose["model"]["fingerprint"], whose["data"]["fingerprint"]
+    return (*prints, recipe.adapter, frozenset(world.initial().params), recipe.evaluate, recipe.train.threads)
 
 
 def spread(some: Sequence[Figures]) -> Figures:

@@ -86,8 +86,12 @@ def renyi(logits: torch.Tensor, clamp: float = 0.0) -> Values:
 
 def _probabilities(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """log p, which is nowhere minus infinity, and p."""
-    logp = torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), -1).clamp_min_(NEVER)
+    logp = _log_probabilities(logits)
     return logp, logp.exp()
+
+
+def _log_probabilities(logits: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(logits if logits.dtype == torch.float64 else logits.float(), -1).clamp_min_(NEVER)
 
 
 def _clamped(p: torch.Tensor, clamp: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -134,6 +138,21 @@ def token_scores(
         batch = collate(vlm, features, some)
         scores |= dict(zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True))
     return [scores[i] for i in range(len(encoded))]
+
+
+@torch.no_grad()
+def token_logp(
+    vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence[Encoded], batch_size: int = 64
+) -> list[Values]:
+    """log p of each answer's tokens, nats, in the order given: the bits of `token_scores(...).logp`, and nothing else."""
+    found: dict[int, Values] = {}
+    for indices in _by_length(encoded, batch_size):
+        batch = collate(vlm, features, [encoded[i] for i in indices])
+        hidden = vlm.path.decode(batch.inputs).flatten(0, 1)
+        chunks = _chunks(vlm, hidden, batch.places, batch.targets)
+        logp = [_log_probabilities(logits).gather(-1, targets[:, None])[:, 0] for logits, targets in chunks]
+        found |= dict(zip(indices, np.split(_values(torch.cat(logp)), np.cumsum(batch.counts)[:-1]), strict=True))
+    return [found[i] for i in range(len(encoded))]
 
 
 def nll(scores: Sequence[TokenScores]) -> float:

@@ -1,7 +1,7 @@
 """The world of a recipe: model, adapter, image features, and the data of every client, all from its one seed."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedrand.data.canaries import planted
@@ -12,12 +12,13 @@ from fedrand.errors import InputError
 from fedrand.federation import Federation
 from fedrand.lora import Adapter
 from fedrand.messages import ServerState
-from fedrand.models import Encoded, ImageFeatures, VisionLanguageModel, load_model
+from fedrand.models import Encoded, ImageFeatures, VisionLanguageModel
 from fedrand.models.runtime import torch
 from fedrand.params import select
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
+from fedrand.resident import Resident
 from fedrand.strategy import Strategy
 from fedrand.train import LocalLearner, TrainSettings
 
@@ -28,7 +29,8 @@ SILENT = Progress()
 
 @dataclass(frozen=True)
 class World:
-    """One resident model for all clients; `dataset` holds what models are measured on."""
+    """One resident model for all clients; `dataset` holds what models are measured on; `resident` is what the runs of this
+    process share."""
 
     recipe: Recipe
     vlm: VisionLanguageModel
@@ -36,6 +38,7 @@ class World:
     features: ImageFeatures
     clients: Mapping[str, ClientData]
     dataset: Dataset
+    resident: Resident = field(default_factory=Resident)
 
     @property
     def splits(self) -> Mapping[str, tuple[Example, ...]]:
@@ -105,23 +108,26 @@ def holdings(recipe: Recipe, dataset: Dataset) -> dict[str, ClientData]:
     return pooled(clients) if recipe.method().pooled else clients
 
 
-def build(recipe: Recipe, progress: Progress = SILENT, dataset: Dataset | None = None) -> World:
+def build(
+    recipe: Recipe, progress: Progress = SILENT, dataset: Dataset | None = None, resident: Resident | None = None
+) -> World:
     """Everything a run or an audit of it needs. InputError when the model or the data cannot be used.
 
-    dataset: the recipe's own, where it is loaded already.
+    dataset: the recipe's own, where it is loaded already. resident: what earlier runs left in memory; their worlds end here.
     """
     torch.set_num_threads(recipe.train.threads)
     dataset = dataset or load_dataset(recipe.data, recipe.seed, progress)
-    clients, strategy, model = holdings(recipe, dataset), recipe.method(), recipe.model
-    vlm = load_model(model.name, revision=model.revision, dtype=model.dtype, device=model.device, progress=progress)
+    clients, strategy = holdings(recipe, dataset), recipe.method()
+    resident = resident or Resident()
+    vlm, features = resident.model(recipe.model, dataset, progress)
     if vlm.path.slow:
         progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
-    adapter = Adapter.attach(vlm, rank=recipe.adapter.rank, scale=recipe.adapter.scale, kind=recipe.adapter.kind)
+    adapter = resident.attached(recipe, vlm)
     try:
         strategy.check(frozenset(adapter.keys))
     except ValueError as error:
         raise InputError(f"strategy: {error}") from error
-    world = World(recipe, vlm, adapter, ImageFeatures(vlm), clients, dataset)
+    world = World(recipe, vlm, adapter, features, clients, dataset, resident)
     world.encoded(dataset.shown)  # an example the model cannot take is refused before the first step
     world.features.prepare([example.image for example in dataset.shown], progress)
     return world

@@ -20,6 +20,11 @@ class ImageFeatures:
     def __len__(self) -> int:
         return len(self._known)
 
+    def keep(self, images: Iterable[ImageSource | None]) -> None:
+        """Forget the features of all other images."""
+        wanted = {image.key for image in images if image is not None}
+        self._known = {key: feature for key, feature in self._known.items() if key in wanted}
+
     def prepare(self, images: Iterable[ImageSource | None], progress: Progress | None = None) -> None:
         """Compute what is not there yet. DataError names an image that cannot be read."""
         missing = {image.key: image for image in images if image is not None and image.key not in self._known}

@@ -34,6 +34,7 @@ DATA: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "demo": {"captions": ("emoji",), "questions": ("emoji", "data.name=emoji-qa")},
     "paper": {"captions": ("coco",), "questions": ("scienceqa",)},
 }
+SPARED = ("evaluate.choices=false",)  # takes minutes, and no table has a figure of it
 DEMO = ("evaluate.client_captions=120", "audit.bootstrap=400")
 BASELINES = ("FedAvg", "FedPer 2", "FedPer 4", "FedPara", "FedRand")
 ABLATIONS = ("FedRand rho 0.3", "FedRand rho 0.7", "without past", "without normalization")
@@ -120,7 +121,7 @@ def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[st
     name, *more = DATA[scale][data]
     chosen = METHODS["both"].get(method) or METHODS[scale][method]
     demo = DEMO if scale == "demo" else ()
-    return load_recipe(name, [*more, *chosen, *demo, f"seed={seed}", *overrides])
+    return load_recipe(name, [*more, *chosen, *SPARED, *demo, f"seed={seed}", *overrides])
 
 
 def run_name(data: str, method: str, seed: int) -> str:

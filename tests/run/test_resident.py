@@ -1,0 +1,69 @@
+"""Runs that share a process: the same bits as alone, and no run's images in another's memory."""
+
+import json
+
+import pytest
+
+from fedrand.recipe import load_recipe
+from fedrand.resident import Resident
+from fedrand.run import run
+from fedrand.world import build
+
+SMALL = (
+    *("data.limit=24", "data.clients=3", "data.min_size=4", "train.rounds=2", "train.clients_per_round=2"),
+    *("train.max_steps=2", "evaluate.client_captions=4", "evaluate.max_new_tokens=4", "evaluate.choices=false"),
+)
+
+
+def recipe(*more):
+    return load_recipe("emoji", [*SMALL, *more])
+
+
+def figures(results):
+    """What a run measured, without what a clock did."""
+    return {key: value for key, value in results.items() if key != "seconds"}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """(folder, results) of a run that shares nothing."""
+    folder = tmp_path_factory.mktemp("resident") / "alone"
+    return folder, run(recipe(), folder)
+
+
+def test_a_run_after_others_in_one_process_has_the_bits_of_a_run_alone(alone, tmp_path):
+    resident = Resident()
+    others = {"other": ("strategy.name=fedpara", "train.rounds=1"), "first": ("seed=1", "train.rounds=1")}
+    for name, more in {**others, "run": ()}.items():
+        found = run(recipe(*more), tmp_path / name, world=build(recipe(*more), resident=resident))
+    folder, results = alone
+    assert figures(found) == figures(results)
+    state = "server/state.safetensors"
+    assert (tmp_path / "run" / state).read_bytes() == (folder / state).read_bytes()
+    written = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert written["before"] == json.loads((folder / "results.json").read_text())["before"]
+
+
+def test_without_multiple_choice_every_other_figure_is_the_same(alone, tmp_path):
+    found = figures(run(recipe("evaluate.choices=true"), tmp_path / "run"))
+    for model in ("before", "server"):
+        assert found[model].pop("qa")
+    assert found == figures(alone[1])
+
+
+def test_the_model_stays_and_the_features_of_images_that_are_gone_do_not():
+    resident = Resident()
+    first = build(recipe("data.limit=40"), resident=resident)
+    before = len(first.features)
+    second = build(recipe(), resident=resident)
+    assert second.vlm is first.vlm
+    images = {e.image.key for e in (*second.dataset.shown, *second.dataset.auxiliary)}
+    assert len(second.features) <= len(images) < before
+
+
+def test_another_model_takes_the_place_of_the_first():
+    resident = Resident()
+    first = build(recipe(), resident=resident)
+    second = build(recipe("model.dtype=bfloat16"), resident=resident)
+    assert second.vlm is not first.vlm
+    assert second.vlm.dtype != first.vlm.dtype
