@@ -37,7 +37,7 @@ def equivalent(samples: Sequence[Sample], margin: float = MARGIN, level: float =
     """
     if not 0 < margin < COIN:
         raise ValueError(f"an equivalence margin lies between 0 and 0.5, not {margin:g}; 0.05 calls 0.55 no leak")
-    found = two_level_interval(samples, 2 * level - 1)
+    found = two_level_interval(samples, max(0.0, 2 * level - 1))
     return Equivalence(COIN - margin < found.low and found.high < COIN + margin, margin, found.low, found.high)
 
 
