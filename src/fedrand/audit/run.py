@@ -1,7 +1,6 @@
 """An audit of one run: every adversary's attacks on its transcript, with controls, as audit.json holds them."""
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,13 +55,13 @@ def _refuse_cut_transcript(folder: RunFolder) -> None:
     """An index with fewer lines than there were messages would make an audit of part of the run look like a whole one."""
     entries = transcript(folder.transcript).entries
     broadcasts = sum(entry.kind == "broadcast" for entry in entries)
-    uploads = Counter((entry.round, entry.client) for entry in entries if entry.kind != "broadcast")
-    sent = Counter((row.round, row.client) for row in folder.ledger() if row.direction == "upload")
+    uploads = {(entry.round, entry.client) for entry in entries if entry.kind != "broadcast"}
+    sent = {(row.round, row.client) for row in folder.ledger() if row.direction == "upload"}  # one may be sent twice
     rounds = folder.server().round
     if broadcasts != rounds or sent - uploads:
         raise TranscriptError(
-            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {uploads.total()} uploads, the run had "
-            f"{rounds} and {sent.total()}; the transcript is not whole"
+            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {len(uploads)} uploads, the run had "
+            f"{rounds} and {len(sent)}; the transcript is not whole"
         )
 
 
