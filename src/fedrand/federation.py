@@ -1,7 +1,7 @@
 """A whole federation in this process: an iterator of rounds."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -12,6 +12,13 @@ from fedrand.params import Keys, Params, select
 from fedrand.randomness import stream
 from fedrand.round import ClientError, Learner, Outcome, client_round
 from fedrand.strategy import Strategy
+
+Passed = Callable[[str, Download | Upload], None]
+"""Told of a client's message as it travels, whatever becomes of it."""
+
+
+def unheard(client: str, message: Download | Upload) -> None:
+    """For whom nobody waits."""
 
 
 class Shelf(Protocol):
@@ -44,7 +51,7 @@ class Round:
     """One round as it happened: `before` and `after` it, what each client did, who was refused and why.
 
     dropped: what clients did in a first attempt that found too few of them and was repeated with others: they trained,
-    and the server got their uploads.
+    and the server got their uploads. messages: everything that travelled, with whose it was, in both attempts.
     """
 
     before: ServerState
@@ -55,6 +62,7 @@ class Round:
     refused: tuple[Refused, ...]
     seconds: float
     dropped: tuple[Outcome, ...] = ()
+    messages: tuple[tuple[str, Download | Upload], ...] = ()
 
 
 class TooFewClients(RuntimeError):
@@ -89,23 +97,30 @@ class Federation:
         """The whole adapter's, those that stay with the clients included."""
         return frozenset(_adapter(next(iter(self.learners.values())), self.seed))
 
-    def rounds(self, server: ServerState, shelf: Shelf, until: int) -> Iterator[Round]:
-        """Rounds server.round .. until - 1; each is yielded before the next one starts."""
+    def rounds(self, server: ServerState, shelf: Shelf, until: int, passed: Passed = unheard) -> Iterator[Round]:
+        """Rounds server.round .. until - 1; each is yielded before the next one starts. passed: told of every message
+        before the round it belongs to is over, which it may never be."""
         while server.round < until:
-            done = self._round(server, shelf)
+            done = self._round(server, shelf, passed)
             server = done.after
             yield done
 
-    def _round(self, server: ServerState, shelf: Shelf) -> Round:
+    def _round(self, server: ServerState, shelf: Shelf, passed: Passed) -> Round:
         """One round; repeated once with other clients when fewer than `min_clients` uploads were usable."""
         begun = time.perf_counter()
+        messages: list[tuple[str, Download | Upload]] = []
+
+        def note(client: str, message: Download | Upload) -> None:
+            passed(client, message)
+            messages.append((client, message))
+
         admitted: list[Upload] = []
         refused: list[Refused] = []
         dropped: tuple[Outcome, ...] = ()
         for attempt in range(2):
             drawn = select_clients(tuple(self.learners), self.clients_per_round, server.round, self.seed, attempt)
             selected = tuple(sorted(drawn))
-            outcomes, failed = self._train(drawn, server, shelf)
+            outcomes, failed = self._train(drawn, server, shelf, note)
             admitted, turned_away = self._admit(outcomes, server, selected)
             refused += failed + turned_away
             if len(admitted) >= self.min_clients:
@@ -113,32 +128,37 @@ class Federation:
                 seconds = time.perf_counter() - begun
                 dropped = tuple(outcome for outcome in dropped if outcome.upload.client not in selected)
                 whole = (tuple(outcomes), tuple(admitted), tuple(refused))
-                return Round(server, after, selected, *whole, seconds, dropped)
+                return Round(server, after, selected, *whole, seconds, dropped, tuple(messages))
             dropped = tuple(outcomes)
         raise TooFewClients(
             f"round {server.round}: {len(admitted)} usable uploads, min_clients is {self.min_clients}; "
             + "; ".join(str(refusal) for refusal in refused)
         )
 
-    def _train(self, drawn: Sequence[str], server: ServerState, shelf: Shelf) -> tuple[list[Outcome], list[Refused]]:
+    def _train(
+        self, drawn: Sequence[str], server: ServerState, shelf: Shelf, note: Passed
+    ) -> tuple[list[Outcome], list[Refused]]:
         """Each client in turn; one that breaks keeps its old state and costs the round only its upload."""
         outcomes: list[Outcome] = []
         failed: list[Refused] = []
         for name in sorted(drawn):
             try:
-                outcomes.append(self._client(name, server, shelf, (drawn.index(name), len(drawn))))
+                outcomes.append(self._client(name, server, shelf, (drawn.index(name), len(drawn)), note))
             except ClientError as error:
                 failed.append(Refused(name, str(error)))
         return outcomes, failed
 
-    def _client(self, name: str, server: ServerState, shelf: Shelf, place: tuple[int, int]) -> Outcome:
+    def _client(self, name: str, server: ServerState, shelf: Shelf, place: tuple[int, int], note: Passed) -> Outcome:
         def fetch(keys: Keys) -> Download:
-            return Download(server.round, select(server.params, keys))
+            download = Download(server.round, select(server.params, keys))
+            note(name, download)
+            return download
 
         rng = stream(self.seed, "client", name, server.round)
         state = shelf.load(name, server.round)
         learner, strategy = self.learners[name], self.strategy
         outcome = client_round(name, server.round, strategy, self.keys, state, fetch, learner, rng, place)
+        note(name, outcome.upload)
         shelf.save(name, outcome.state)
         return outcome
 

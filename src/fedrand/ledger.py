@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedrand.federation import Round
-from fedrand.messages import Upload
+from fedrand.messages import Download, Upload
 from fedrand.params import Keys
 from fedrand.round import Outcome
 from fedrand.tensorfile import to_bytes
@@ -43,28 +43,26 @@ class Row(NamedTuple):
     def __str__(self) -> str:
         return ",".join(map(str, self))
 
-
-def upload_size(upload: Upload) -> int:
-    """Bytes of an upload as sent."""
-    header = {"client": upload.client, "round": upload.round, "num_examples": upload.num_examples}
-    return len(to_bytes(upload.params, header))
+    @classmethod
+    def of(cls, client: str, message: Download | Upload, known: Keys) -> "Row":
+        """A message as sent. known: the keys that the server holds."""
+        keys, header, direction = frozenset(message.params), {"round": message.round}, "download"
+        if isinstance(message, Upload):
+            header |= {"client": message.client, "num_examples": message.num_examples}
+            direction = "upload"
+        size = len(to_bytes(message.params, header))
+        return cls(message.round, client, direction, part(keys, known), len(keys), size)
 
 
 def rows(round: Round) -> list[Row]:
-    """A download and an upload per client of the round, refused ones too: they were sent."""
+    """Every message of the round: what was refused was sent, and so was what a repeated attempt had sent before."""
     known = frozenset(round.before.params)
-    made: list[Row] = []
-    for outcome in round.outcomes:
-        down, up = frozenset(outcome.downloaded), frozenset(outcome.upload.params)
-        size = len(to_bytes(outcome.downloaded, {"round": round.before.round}))
-        client = outcome.upload.client
-        made.append(Row(round.before.round, client, "download", part(down, known), len(down), size))
-        made.append(Row(round.before.round, client, "upload", part(up, known), len(up), upload_size(outcome.upload)))
-    return made
+    return [Row.of(client, message, known) for client, message in round.messages]
 
 
 def metrics(round: Round, messages: Sequence[Row]) -> dict[str, Any]:
-    """The round's line of metrics.jsonl. `clients` are the admitted ones; `nobody_sent` kept their value."""
+    """The round's line of metrics.jsonl, its bytes those of `messages`. `clients` are the admitted ones; `nobody_sent` kept
+    their value."""
     known = frozenset(round.before.params)
     sent: Keys = frozenset().union(*(upload.params for upload in round.admitted))
     names = {upload.client for upload in round.admitted}

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedrand.federation import Federation
-from fedrand.messages import ServerState
+from fedrand.ledger import Row
+from fedrand.messages import Download, ServerState, Upload
 from fedrand.progress import Progress
 from fedrand.runfolder import RunFolder, Transcript
 
@@ -22,7 +23,12 @@ def federate(
     `figures` of the server after a round go into its line of metrics.jsonl.
     """
     server = folder.cut(transcript)
-    for done in federation.rounds(server, folder.shelf(), until):
+    known = frozenset(server.params)
+
+    def passed(client: str, message: Download | Upload) -> None:
+        folder.note(Row.of(client, message, known))
+
+    for done in federation.rounds(server, folder.shelf(), until, passed):
         server = done.after
         line = folder.record(done, transcript, **figures(server))
         for refused in line["refused"]:

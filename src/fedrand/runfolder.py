@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from fedrand.checkpoint import read_server, write_server
 from fedrand.federation import Round
-from fedrand.ledger import HEADER, Row, metrics, rows
+from fedrand.ledger import HEADER, Row, metrics
 from fedrand.lines import Lines, csv_round, json_round
 from fedrand.messages import ServerState
 from fedrand.recipe import Recipe, differences, from_toml, to_toml
@@ -139,21 +139,25 @@ class RunFolder:
         """Make `server` the state that a resumed run goes on from."""
         write_server(self._state, server)
 
+    def note(self, message: Row) -> None:
+        """Write a message down as it travels: a kill that costs its round does not call it back."""
+        self._ledger.append([str(message)])
+
     def record(self, round: Round, transcript: Transcript, **more: Any) -> dict[str, Any]:
-        """Write down a round, then commit it; returns its line of metrics.jsonl, with `more` at its end."""
-        messages = rows(round)
+        """Write down a round whose messages are noted, then commit it; returns its line of metrics.jsonl, with `more` at
+        its end."""
+        messages = [row for row in self.ledger() if row.round == round.before.round]
         line = {**metrics(round, messages), **more}
         transcript.record(round)
-        self._ledger.append(map(str, messages))
         self._metrics.append([json.dumps(line, allow_nan=False)])
         self.commit(round.after)
         return line
 
     def cut(self, transcript: Transcript) -> ServerState:
-        """Drop every trace of the round that was not committed; returns the state to go on from."""
+        """Drop every trace of the round that was not committed, but what it sent; returns the state to go on from."""
         server = self.server()
-        for lines in (self._metrics, self._ledger):
-            lines.cut(server.round)
+        self._metrics.cut(server.round)
+        self._ledger.cut(server.round + 1)
         if (known := len(self._metrics.read())) != server.round:
             raise RunFolderError(f"{self._metrics.path} holds {known} of {server.round} rounds; {LOST}")
         transcript.truncate(server.round)

@@ -19,7 +19,6 @@ from fedrand.audit.attacks.reference import reference
 from fedrand.audit.attacks.renyi import max_renyi
 from fedrand.audit.attacks.rmia import rmia
 from fedrand.audit.attacks.zlib_ratio import zlib_ratio
-from fedrand.audit.verdict import sentences, threats
 from fedrand.data.example import Example, ImageSource
 from fedrand.generate import Description
 from fedrand.models.runtime import torch
@@ -218,42 +217,3 @@ def test_rmia_by_hand():
     found = rmia(target, shadows, others, theirs, gamma=1.0, a=1.0)
     assert found == pytest.approx([2 / 3, 1 / 3])
     assert rmia(target, shadows, others, theirs, gamma=1.5, a=1.0) == pytest.approx([2 / 3, 0])
-
-
-def verdict_row(low, high, confounded=False):
-    where = {"threat": "T0", "model": "server", "attack": "reference", "slice": "answer", "headline": True}
-    figures = {"auroc": (low + high) / 2, "low": low, "high": high, "adjusted": [low - 0.02, high + 0.02], "level": 0.9}
-    more = {"detectable": 0.57, "confounded": confounded, "over_base": None, "tpr": {"0.01": {"refused": "too few"}}}
-    return {**where, **figures, **more, "n_members": 50, "n_nonmembers": 50, "applies": True, "reason": ""}
-
-
-WORDS = [
-    (0.55, 0.7, False, "membership leaks", "Membership leaks. Worst attack: reference (answer)"),
-    (
-        0.45,
-        0.6,
-        False,
-        "no leak found above AUROC 0.600",
-        "No attack tried shows a leak. The nearest to one: reference",
-    ),
-    (0.3, 0.45, False, "below a coin", "No attack tried shows a leak"),
-    (0.51, 0.7, False, "membership leaks", "AUROC 0.605 [0.490, 0.720] at 90%"),  # one of many attacks: corrected
-    (0.6, 0.7, True, "differ without any model", "Confounded"),
-]
-
-
-@pytest.mark.parametrize(("low", "high", "confounded", "said_of_the_model", "said_of_the_threat"), WORDS)
-def test_the_closing_words_follow_the_interval(low, high, confounded, said_of_the_model, said_of_the_threat):
-    rows = [verdict_row(low, high, confounded)]
-    said = sentences({"protocols": {"P1": {"rows": rows}}})
-    user, *_ = threats(rows, [])
-    assert said_of_the_model in said[0]
-    assert said_of_the_threat in user["sentence"]
-    assert threats([], [])[0]["sentence"] == "No attack of this adversary gave a figure."
-    assert all("private" not in sentence.lower() for sentence in (*said, user["sentence"]))
-
-
-def test_too_few_examples_say_nothing():
-    row = {**verdict_row(0.2, 1.0), "n_members": 2, "n_nonmembers": 3}
-    assert "2 members and 3 others are too few to say anything." in threats([row], [])[0]["sentence"]
-    assert "too few" in sentences({"protocols": {"P1": {"rows": [row]}}})[0]

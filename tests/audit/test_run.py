@@ -257,8 +257,10 @@ def test_every_part_of_the_page_is_written_and_is_json(world, tmp_path):
     made = world({"name": "fedrand"}, rounds=3)
     found = attacked(made, play(made, tmp_path / "run"))
     again = json.loads(json.dumps(found, allow_nan=False))
-    parts = "threats ladder knowledge singletons rounds controls roc histograms entropy exposed protections family"
-    assert again.keys() >= set(parts.split()) and again["version"] == 2
+    parts = (
+        "threats ladder knowledge singletons rounds controls roc histograms entropy exposed protections family scores"
+    )
+    assert again.keys() >= set(parts.split()) and again["version"] == 3
     assert again["protocols"].keys() == {"P0", "P1", "P2", "P4"}
     assert [threat["id"] for threat in again["threats"]] == ["T0", "T1", "T2", "T3", "T3+", "T4", "Tinf"]
     assert [rung["rung"] for rung in again["ladder"]] == ["R0", "R1", "R2", "R3", "R4"]

@@ -12,14 +12,17 @@ from PIL import Image
 from fedrand.audit import scoring
 from fedrand.audit import shadows as shadow_clients
 from fedrand.audit.attacks import score_attacks
+from fedrand.audit.attacks.lira import offline_lira
+from fedrand.audit.rows import Sides
 from fedrand.audit.scoring import likelihoods, scored
-from fedrand.audit.shadows import ATTACKS, shadow_scores, shadows
+from fedrand.audit.shadows import ATTACKS, shadow_rows, shadow_scores, shadows
 from fedrand.data.example import DataError, Example, ImageSource
 from fedrand.datasets import Dataset
 from fedrand.lora import Adapter
 from fedrand.models import ImageFeatures, load_model
 from fedrand.models.load import quiet
 from fedrand.params import identical
+from fedrand.progress import Progress
 from fedrand.settings import Recipe
 from fedrand.train import train
 from fedrand.world import World, train_settings
@@ -162,8 +165,49 @@ def test_examples_learnt_by_heart_stand_out_against_shadows(trainable, examples)
     encoded = trainable.encoded(members)
     target = train(vlm, adapter, features, encoded, start, frozenset(start), settings, np.random.default_rng(1)).params
     made = shadows(trainable, start, 3, 4, np.random.default_rng(0))
-    found = shadow_scores(trainable, target, made, examples[:8], examples[8:])
+    own, rest = (likelihoods(trainable, some, target) for some in (examples[:8], examples[8:]))
+    theirs, others = (
+        np.column_stack([likelihoods(trainable, some, one) for one in made]) for some in (examples[:8], examples[8:])
+    )
+    found = shadow_scores(own, theirs, rest, others)
     assert found.keys() == set(ATTACKS)
     for scores in found.values():
-        assert list(scores) == [e.id for e in examples[:8]]
-        assert np.mean([scores[e.id] for e in members]) > np.mean([scores[e.id] for e in examples[4:8]])
+        assert scores[:4].mean() > scores[4:].mean()
+
+
+def test_a_shadow_looks_at_a_clients_examples_once_and_the_rows_are_those_of_the_definition(examples, monkeypatch):
+    """Adapters are numbers here, log p of an example its place times the adapter; south trained last in round 1 of 0 to 3."""
+    place = {example.id: -float(number) for number, example in enumerate(examples, 1)}
+    looked = []
+
+    def said(world, some, adapter):
+        looked.append((adapter, some[0].id))
+        return np.array([place[example.id] * adapter for example in some])
+
+    monkeypatch.setattr(shadow_clients, "likelihoods", said)
+    monkeypatch.setattr(shadow_clients, "shadows", lambda world, start, count, size, rng: [start + 0.1, start + 0.2])
+    sides = {"north": Sides(tuple(examples[:2]), tuple(examples[2:4])), "south": Sides(*[tuple(examples[4:6])] * 2)}
+    histories = {name: [SimpleNamespace(round=round)] for name, round in (("north", 3), ("south", 1))}
+    world = SimpleNamespace(dataset=SimpleNamespace(auxiliary=examples[8:10]))
+    tapped = SimpleNamespace(rounds=(0, 1, 2, 3), broadcast=lambda round: 1.0 + round)
+    more = {"table": SimpleNamespace(shadows=2), "final": 7.0, "views": sides, "rng": lambda *name: None}
+    bench = SimpleNamespace(world=world, tapped=tapped, sides=sides, histories=histories, progress=Progress(), **more)
+    adapter = {"server": 7.0, "client": 5.0}
+    models = SimpleNamespace(
+        bench=bench,
+        known={"north": 5.0, "south": 5.0},
+        value=lambda model, slot, client, example: place[example.id] * adapter[model],
+    )
+    rows = {(row.model, row.attack): row.samples for row in shadow_rows(models)}
+    of_clients = [(shadow, first) for shadow, first in looked if first in (examples[0].id, examples[4].id)]
+    assert len(of_clients) == len(set(of_clients)) == 2 + 4
+    assert len(looked) == 6 + 1 + 2 + 4  # of the population: the server's model, two clients' and two rounds' shadows
+    for (model, client), (target, crowd, some) in {
+        ("server", "north"): (7.0, [4.1, 4.2], examples[:4]),
+        ("client", "north"): (5.0, [4.1, 4.2], examples[:4]),
+        ("server", "south"): (7.0, [4.1, 4.2], examples[4:6]),
+        ("client", "south"): (5.0, [2.1, 2.2], examples[4:6]),
+    }.items():
+        x = np.array([place[example.id] for example in some])
+        known = offline_lira(target * x, np.outer(x, crowd))
+        assert rows[model, "LiRA"][client].members == pytest.approx(known[:2])

@@ -12,19 +12,25 @@ from fedrand.audit.statistics import detectable, equivalent, planned, two_level_
     [(300, 0.046, 0.566), (1000, 0.025, 0.536), (3000, 0.015, 0.521), (10_000, 0.008, 0.511)],
 )
 def test_the_table_of_sizes(count, half_width, least):
-    found = planned(count, count)
+    found = planned([(count, count)])
     assert (round(found.half_width, 3), round(found.detectable, 3)) == (half_width, least)
+
+
+def test_units_of_one_size_are_worth_as_much_as_so_many_independent_audits():
+    alone, four = planned([(50, 50)]), planned([(50, 50)] * 4)
+    assert four.half_width == pytest.approx(alone.half_width / 2)
+    assert planned([(300, 300), (1, 1)]).detectable == pytest.approx(planned([(300, 300)]).detectable, abs=1e-4)
 
 
 def test_scores_without_a_leak_detect_what_was_planned():
     rng = np.random.default_rng(0)
     unit = lone(rng.normal(size=1000), rng.normal(size=1000))
-    assert detectable([unit]) == pytest.approx(planned(1000, 1000).detectable, abs=0.001)
+    assert detectable([unit]) == pytest.approx(planned([(1000, 1000)]).detectable, abs=0.001)
 
 
 def test_a_leak_of_the_detectable_size_is_detected_in_80_percent():
     rng = np.random.default_rng(1)
-    least = planned(200, 200).detectable
+    least = planned([(200, 200)]).detectable
     seen = 0
     for _ in range(300):
         seen += two_level_interval([lone(rng.normal(shift_of(least), 1, 200), rng.normal(size=200))]).low > 0.5
@@ -34,7 +40,7 @@ def test_a_leak_of_the_detectable_size_is_detected_in_80_percent():
 def test_copies_do_not_make_an_audit_see_more():
     rng = np.random.default_rng(2)
     unit = client(rng, 0.5)
-    assert detectable([unit]) > planned(65, 65).detectable
+    assert detectable([unit]) > planned([(65, 65)]).detectable
 
 
 def test_no_leak_is_said_only_within_the_margin():
@@ -61,5 +67,5 @@ def test_its_interval_is_the_one_at_90_percent():
 def test_a_margin_that_calls_everything_equal_and_empty_sides_are_refused():
     with pytest.raises(ValueError, match="between 0 and"):
         equivalent([lone([1], [0])], 0.5)
-    with pytest.raises(ValueError, match="there are 0 and 5"):
-        planned(0, 5)
+    with pytest.raises(ValueError, match="there are \\[\\(0, 5\\)\\]"):
+        planned([(0, 5)])

@@ -75,9 +75,39 @@ def test_each_threat_model_shows_its_worst_attack_as_the_audit_wrote_it(real):
     assert "refused: 598 non-members allow 0.6 false positives, 10 are needed" in text
     assert "0.702 at 95%: 75 of 100 guesses right" in text
     assert "[0.767, 0.857]" in text  # the interval for all attacks together
-    assert text.count("an AUROC of 0.532 or more; a smaller leak stays unseen") == 5
+    assert text.count("AUROC 0.541 by each of 11 attacks") == 5
+    assert "[0.787, 0.837], p = 0.012 (DeLong)" in text  # the models given
     assert text.count("not run: no canaries against this adversary") == 6
     assert "14 attacks at once (max-T at 0.95, critical value 2.71)" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "whole", "shown"),
+    [
+        ("not resolved", {}, "not shown: 9 of 11 attacks within 0.05 (TOST at 95%: 0.471 to 0.553)"),
+        ("no leak found", {"equivalent": 11}, "shown: 11 of 11 attacks within 0.05 (TOST at 95%: 0.471 to 0.553)"),
+    ],
+)
+def test_without_a_leak_the_page_says_whether_equivalence_is_shown_and_what_would_have_been_seen(
+    world, tmp_path, read, status, whole, shown
+):
+    audit = audits.realistic()
+    audit["threats"] = [{**audits.threats()[0], "status": status, "equivalence": audits.together(**whole)}]
+    text = read(page(world, tmp_path, audit)).under("verdict")
+    assert f"Verdict per threat model {status.capitalize()}; the highest AUROC is 0.654" in text
+    assert f"Like a coin {shown}" in text and "Not ruled out an AUROC up to 0.571" in text
+    assert "Minimum detectable AUROC 0.541 by each of 11 attacks" in text
+
+
+def test_an_audit_of_the_second_form_never_says_that_there_is_no_leak(world, tmp_path, read):
+    audit = audits.realistic()
+    (audit["version"], threat) = 2, audit["threats"][0]
+    del threat["status"], threat["equivalence"]
+    audit["protocols"]["P1"]["rows"][1]["adjusted"] = [0.48, 0.56]
+    audit["threats"] = [threat]
+    text = read(page(world, tmp_path, audit)).under("verdict")
+    assert "? not resolved" in text and "no leak" not in text.lower()
+    assert "Minimum detectable AUROC 0.532, by the worst attack" in text
 
 
 def test_the_title_of_the_verdict_names_the_strongest_adversary_and_never_the_oracle(world, tmp_path, read):

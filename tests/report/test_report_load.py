@@ -145,3 +145,14 @@ def test_an_audit_of_another_shape_is_told_to_be_made_again(world, tmp_path, aud
     world.audit = audit
     with pytest.raises(ReportError, match=r"audit\.json has not an audit's shape .*make it again with: fedrand audit"):
         read(world.write(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("read", [write_page, lambda run: compare([run])])
+def test_an_audit_of_a_later_version_is_refused_in_one_line_and_earlier_ones_are_read(world, tmp_path, read):
+    world.audit["version"] = 4
+    with pytest.raises(ReportError) as caught:
+        read(world.write(tmp_path / "later"))
+    assert "is of version 4, this fedrand reads 1 to 3; make it again with: fedrand audit" in one_line(caught)
+    for version in (1, 2, 3):
+        world.audit["version"] = version
+        read(world.write(tmp_path / str(version)))

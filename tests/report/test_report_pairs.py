@@ -1,21 +1,49 @@
 import csv
+import io
 import json
 
 import audits
+import numpy as np
 import pytest
 
+from fedrand.audit.statistics import Sample, paired_delong, two_level_difference, two_level_interval
 from fedrand.report.compare import compare
-from fedrand.report.pairs import student
+from fedrand.report.load import ReportError
+from fedrand.report.terminal import comparison_table, show
+
+CLIENTS = {"T3|client|reference|answer": audits.CLIENTS, "T3+|update|FedMIA|all uploads": audits.CLIENTS[:4]}
+STEM = "paired_T3_client_reference_answer"
+
+
+def scores(shift, noise=0.3):
+    """The part "scores": 40 items a side and client, in pairs of variants; two runs share most of each score's chance."""
+    part = {"clients": {}, "rows": []}
+    groups = [n // 2 for n in range(40)]
+    for name in audits.CLIENTS:
+        part["clients"][name] = {side: {"sha256": f"{name}{side}", "groups": groups} for side in ("members", "others")}
+    for number, (key, names) in enumerate(CLIENTS.items()):
+        shared, own = np.random.default_rng(number), np.random.default_rng([number, int(100 * shift)])
+        row = dict(zip(("threat", "model", "attack", "slice"), key.split("|"), strict=True)) | {"clients": {}}
+        for name in names:
+            members, others = (shared.normal(size=40) + noise * own.normal(size=40) for _ in range(2))
+            row["clients"][name] = {"members": (members + shift).tolist(), "others": others.tolist()}
+        part["rows"].append(row)
+    return part
+
+
+def samples(part, row=0):
+    side = [f"{n // 2}" for n in range(40)]
+    names = [f"m{n}" for n in side], [f"o{n}" for n in side]
+    own = part["rows"][row]["clients"].values()
+    return [Sample(np.array(one["members"]), names[0], np.array(one["others"]), names[1]) for one in own]
 
 
 @pytest.fixture
 def pair(new_world):
-    """Two runs on the same items; in the second every client's headline AUROC is lower, by 0.02 to 0.07."""
+    """Two runs on the same items; the first leaks much more."""
     ours, theirs = new_world(), new_world()
-    ours.audit, theirs.audit = audits.realistic(), audits.realistic()
-    for row in theirs.audit["protocols"]["P1"]["rows"]:
-        for place, name in enumerate(row.get("per_client", {})):
-            row["per_client"][name] -= 0.02 + 0.01 * place
+    ours.audit = audits.realistic() | {"scores": scores(1.2)}
+    theirs.audit = audits.realistic() | {"scores": scores(0.4)}
     return ours, theirs
 
 
@@ -23,70 +51,101 @@ def compared(pair, folder, out=None):
     return compare([world.write(folder / name) for world, name in zip(pair, "ab", strict=True)], out)
 
 
-@pytest.mark.parametrize(("freedom", "quantile"), [(3, 3.1824), (5, 2.5706), (11, 2.2010), (100, 1.9840)])
-def test_students_quantile_is_within_a_hundredth_of_the_table(freedom, quantile):
-    assert student(freedom) == pytest.approx(quantile, rel=0.01)
-
-
-def test_a_paired_difference_is_the_mean_over_clients_with_its_t_interval(pair, tmp_path):
+def test_a_paired_difference_is_that_of_the_statistics_on_the_same_items(pair, tmp_path):
     first, second = compared(pair, tmp_path).rows
-    stem = "paired_T3_client_reference_answer"
-    assert stem not in first
-    assert second[stem] == pytest.approx(-0.045)
-    half = 2.5706 * 0.018708 / 6**0.5  # six clients, standard deviation of 0.02 ... 0.07
-    assert second[f"{stem}_low"] == pytest.approx(-0.045 - half, abs=1e-4)
-    assert second[f"{stem}_high"] == pytest.approx(-0.045 + half, abs=1e-4)
+    ours, theirs = samples(scores(1.2)), samples(scores(0.4))
+    drawn, given = two_level_difference(theirs, ours), paired_delong(theirs, ours)
+    assert STEM not in first
+    assert [second[f"{STEM}{end}"] for end in ("", "_low", "_high")] == pytest.approx(drawn[:3])
+    assert [second[f"{STEM}_given_{end}"] for end in ("low", "high", "p")] == pytest.approx(given[1:])
+    assert second[f"{STEM}_resolved"] is True and drawn.high < 0
+    assert second["paired_T3plus_update_FedMIA_all_uploads"] < 0  # kept though it is no headline
 
 
-def drop_clients(world):
-    for row in world.audit["protocols"]["P1"]["rows"]:
-        row["per_client"] = dict(list(row.get("per_client", {}).items())[:3])
+def test_a_difference_that_is_not_resolved_is_called_so(pair, tmp_path):
+    pair[1].audit["scores"] = scores(1.21)
+    row = compared(pair, tmp_path).rows[1]
+    assert row[f"{STEM}_low"] < 0 < row[f"{STEM}_high"] and row[f"{STEM}_resolved"] is False
 
 
-def other_seed(world):
-    world.results["seed"] = 8
+def test_the_same_items_resolve_what_intervals_that_overlap_do_not(pair, tmp_path):
+    pair[1].audit["scores"] = scores(1.0)
+    ours, theirs = samples(scores(1.2)), samples(scores(1.0))
+    assert two_level_interval(theirs).high > two_level_interval(ours).low
+    assert compared(pair, tmp_path).rows[1][f"{STEM}_resolved"] is True
 
 
-def other_data(world):
-    world.environment = {**world.environment, "data": {"fingerprint": "other"}}
+def test_terminal_files_and_page_show_the_same_difference(pair, tmp_path, read):
+    comparison = compared(pair, tmp_path, tmp_path / "out")
+    row = comparison.rows[1]
+    figure = f"{row[STEM]:.3f} [{row[f'{STEM}_low']:.3f}, {row[f'{STEM}_high']:.3f}] resolved"
+    given = f"[{row[f'{STEM}_given_low']:.3f}, {row[f'{STEM}_given_high']:.3f}], p < 0.001"
+    file = io.StringIO()
+    show(comparison_table(comparison), file)
+    page = read((tmp_path / "out/compare.html").read_text()).text
+    for text in (file.getvalue(), page, (tmp_path / "out/compare.md").read_text()):
+        assert figure in text and given in text
+    assert json.loads((tmp_path / "out/compare.json").read_text())["rows"][1][STEM] == row[STEM]
+    with (tmp_path / "out/compare.csv").open(newline="") as table:
+        written = [*csv.DictReader(table)][1]
+    assert float(written[STEM]) == row[STEM] and written[f"{STEM}_resolved"] == "True"
 
 
-def other_partition(world):
-    world.recipe = world.recipe.replace("alpha = 0.5", "alpha = 0.1")
+def other_items(part):
+    part["scores"]["clients"]["c02"]["others"]["sha256"] = "changed"
 
 
-def other_sizes(world):
-    for row in world.audit["protocols"]["P1"]["rows"]:
-        row["n_members"] = 7
+def other_clients(part):
+    del part["scores"]["clients"]["c05"]
+    for row in part["scores"]["rows"]:
+        row["clients"].pop("c05", None)
 
 
-def other_attack(world):
-    for row in world.audit["protocols"]["P1"]["rows"]:
-        row["attack"] += "!"
+def other_data(part):
+    part["provenance"]["data"]["fingerprint"] = "other"
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (other_seed, "seed: 7 and 8"),
-        (other_data, "data: ab12 and other"),
-        (other_partition, "data.alpha: 0.5 and 0.1"),
-        (other_sizes, "another number of items"),
-        (other_attack, "another attack, reference, answer and reference!, answer"),
-        (drop_clients, "other clients"),
+        (other_items, "other items of c02"),
+        (other_clients, "other clients (c05 in one alone)"),
+        (other_data, "other data"),
     ],
 )
-def test_audits_of_other_items_have_no_paired_difference_and_the_reason_is_told(pair, tmp_path, change, reason):
-    change(pair[1])
+def test_audits_of_other_samples_are_compared_unpaired_and_the_reason_is_told(pair, tmp_path, change, reason):
+    change(pair[1].audit)
     comparison = compared(pair, tmp_path)
     assert not any(name.startswith("paired") for name in comparison.names)
-    assert f"no paired difference of b to a, client: {reason}" in comparison.unpaired
+    assert comparison.unpaired == (
+        f"b and a audited other samples, {reason}: compared unpaired, each AUROC with its own interval",
+    )
+    assert comparison.rows[1]["auroc_T3_client_reference_answer"] == 0.7114
 
 
-def test_too_few_clients_give_no_interval(pair, tmp_path):
-    for world in pair:
-        drop_clients(world)
-    assert "3 clients have a figure in both, 4 are needed" in compared(pair, tmp_path).unpaired[0]
+def test_an_audit_that_kept_no_scores_names_the_command_that_does(pair, tmp_path):
+    del pair[0].audit["scores"]
+    comparison = compared(pair, tmp_path)
+    assert not any(name.startswith("paired") for name in comparison.names)
+    (line,) = comparison.unpaired
+    assert line.endswith(f"the audit of a keeps no scores by item; make it again with: fedrand audit {tmp_path / 'a'}")
+
+
+def test_an_attack_with_figures_of_other_clients_has_no_difference_and_the_rest_have(pair, tmp_path):
+    del pair[1].audit["scores"]["rows"][1]["clients"]["c03"]
+    comparison = compared(pair, tmp_path)
+    assert STEM in comparison.names
+    assert comparison.unpaired == (
+        "no paired difference of b and a by T3+, update, FedMIA, all uploads: it has figures for other clients (c03 in one "
+        "alone)",
+    )
+
+
+@pytest.mark.parametrize("broken", [{"clients": {}}, {"clients": {}, "rows": [{"threat": 1}]}, [1]])
+def test_scores_of_another_form_are_told_to_be_made_again(pair, tmp_path, broken):
+    pair[1].audit["scores"] = broken
+    with pytest.raises(ReportError, match=r"audit\.json has not an audit's shape .*make it again with: fedrand audit"):
+        compared(pair, tmp_path)
 
 
 def test_the_worst_attack_of_every_adversary_is_in_every_file(pair, tmp_path, read):
@@ -110,4 +169,4 @@ def test_a_run_without_a_verdict_stands_beside_one_with(pair, tmp_path, read):
     comparison = compared(pair, tmp_path, tmp_path / "out")
     assert comparison.rows[1].get("worst_T3_auroc") is None
     assert "2. b not run" in read((tmp_path / "out/compare.html").read_text()).under("worst")
-    assert "no paired difference of b to a, client: one of the two has no figure" in comparison.unpaired
+    assert comparison.unpaired == ()

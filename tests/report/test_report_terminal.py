@@ -29,7 +29,7 @@ def test_a_run_is_shown_before_and_after_with_what_its_figures_are(world):
 
 def test_an_audit_is_shown_by_one_row_per_model_chosen_beforehand_or_the_reason_for_none(world):
     text = shown(audit_table(world.audit))
-    figures = ["0.555", "[0.525,", "0.585]", "\N{EN DASH}", "0.491", "612", "598"]
+    figures = ["0.555", "[0.525,", "0.585]", "\N{EN DASH}", "\N{EN DASH}", "0.491", "612", "598"]
     assert row(text, "fixed", "T0", "server", "reference,", "caption") == figures
     assert "no half was sent twice" in text
     assert "0.512" not in text
@@ -51,6 +51,14 @@ def test_the_verdict_per_threat_model_comes_first_and_is_read_below():
     assert "refused: 598 non-members allow 0.6 false positives" in row_text(lines, "worst  T3 ")
     assert "T3, curious server: A curious server tells a client's members from others with AUROC 0.812." in lines
     assert len(lines) < 30
+
+
+def test_the_terminal_says_what_the_page_says_of_models_that_are_given_and_of_a_verdict_without_a_leak():
+    audit = audits.realistic()
+    audit["threats"][0] |= {"status": "not resolved", "sentence": "Not resolved: minimum detectable 0.541."}
+    lines = shown(audit_table(audit)).splitlines()
+    assert "[0.787, 0.837], p = 0.012" in row_text(lines, "worst  T3 ")
+    assert "T0, user of the final model: Not resolved: minimum detectable 0.541." in lines
 
 
 def row_text(lines, start):

@@ -19,9 +19,9 @@ def audit_with(row=None, worst=None, **entry):
     ("row", "worst", "status"),
     [
         ({}, {}, "leak found"),
-        ({"adjusted": [0.49, 0.7]}, {}, "no leak shown"),
+        ({"adjusted": [0.49, 0.7]}, {}, "not resolved"),
         ({"adjusted": None}, {}, "leak found"),
-        ({"over_base": audits.difference(0.01, 0.02)}, {}, "no leak shown"),
+        ({"over_base": audits.difference(0.01, 0.02)}, {}, "not resolved"),
         ({"confounded": True, "over_blind": audits.difference(0.01, 0.02)}, {}, "confounded"),
         ({"confounded": True, "over_blind": None}, {}, "confounded"),
         ({"confounded": True, "over_blind": audits.difference(0.05, 0.02)}, {}, "leak found"),
@@ -48,7 +48,7 @@ def test_without_a_worst_attack_nothing_is_claimed(tested, status):
 def test_a_reading_without_a_leak_says_what_is_not_ruled_out():
     (found,) = threats(audit_with({"adjusted": [0.49, 0.7]}))
     assert (
-        found.reading == "No leak shown: loss, answer, AUROC 0.600 [0.570, 0.630]; a leak up to 0.630 is not ruled out."
+        found.reading == "Not resolved: loss, answer, AUROC 0.600 [0.570, 0.630]; a leak up to 0.630 is not ruled out."
     )
 
 

@@ -1,4 +1,4 @@
-"""SIGKILL at any moment, then resume: the same bits as a run that nobody stopped."""
+"""SIGKILL at any moment, then resume: the same bits as a run that nobody stopped, and a ledger of all that was sent."""
 
 import subprocess
 import sys

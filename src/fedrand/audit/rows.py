@@ -11,7 +11,9 @@ from fedrand.audit.statistics import (
     Family,
     Sample,
     auroc,
+    delong,
     detectable,
+    equivalent,
     pooled,
     tpr,
     two_level_difference,
@@ -96,7 +98,10 @@ def line(row: Row, blind: Samples | None, family: Family | None, rng: np.random.
         **two_level_interval(samples, how.level)._asdict(),
         "level": how.level,
         "adjusted": list(adjusted[1:]) if adjusted else None,
+        "fixed": _given(samples, how.level),
+        "equivalence": equivalent(samples, level=how.level)._asdict(),
         "detectable": detectable(samples, how.level),
+        "adjusted_detectable": detectable(samples, family.single) if family and adjusted else None,
         "tpr": _rates(samples, rng, how._replace(resamples=how.resamples if row.headline else min(FEW, how.resamples))),
         "n_members": sum(len(sample.members) for sample in samples),
         "n_nonmembers": sum(len(sample.others) for sample in samples),
@@ -109,6 +114,12 @@ def line(row: Row, blind: Samples | None, family: Family | None, rng: np.random.
 
 def _rates(samples: Sequence[Sample], rng: np.random.Generator, how: Settings) -> dict[str, dict]:
     return {str(fpr): tpr(samples, fpr, rng, how.resamples, how.level)._asdict() for fpr in FPRS}
+
+
+def _given(samples: Sequence[Sample], level: float) -> dict[str, float]:
+    """DeLong's: these clients' models are given, only the items vary."""
+    found = delong(samples, level)._asdict()
+    return {name: found[name] for name in ("low", "high", "p")}
 
 
 def _over(samples: Samples, other: Samples | None, how: Settings) -> dict[str, float] | None:

@@ -1,7 +1,6 @@
 """An audit of one run: every adversary's attacks on its transcript, with controls, as audit.json holds them."""
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,11 @@ from fedrand.audit.bench import Bench
 from fedrand.audit.climb import climbed
 from fedrand.audit.controls import blind_image, blind_text
 from fedrand.audit.exhibits import curves, entropies, exposed, histograms
+from fedrand.audit.headlines import sentences
 from fedrand.audit.knowledge import ledger
 from fedrand.audit.ladder import rebuilt
 from fedrand.audit.models import Models, attacked_models
+from fedrand.audit.paired import kept
 from fedrand.audit.planted import proven
 from fedrand.audit.protocols import BANNER, TITLES, domain_shift, null, same_distribution, strangers
 from fedrand.audit.rows import Row, Samples, Sides, line, sampled
@@ -21,9 +22,11 @@ from fedrand.audit.shadows import shadow_rows
 from fedrand.audit.statistics import Family, family, permuted, two_level_interval
 from fedrand.audit.transcript import TranscriptError, transcript
 from fedrand.audit.updates.harvest import singletons
-from fedrand.audit.verdict import NOT_TESTED, sentences, threats
+from fedrand.audit.verdict import threats
+from fedrand.audit.wording import NOT_TESTED
 from fedrand.errors import InputError
 from fedrand.progress import Progress
+from fedrand.runfile import AUDIT_VERSION
 from fedrand.runfolder import RunFolder
 from fedrand.world import World
 
@@ -52,13 +55,13 @@ def _refuse_cut_transcript(folder: RunFolder) -> None:
     """An index with fewer lines than there were messages would make an audit of part of the run look like a whole one."""
     entries = transcript(folder.transcript).entries
     broadcasts = sum(entry.kind == "broadcast" for entry in entries)
-    uploads = Counter((entry.round, entry.client) for entry in entries if entry.kind != "broadcast")
-    sent = Counter((row.round, row.client) for row in folder.ledger() if row.direction == "upload")
+    uploads = {(entry.round, entry.client) for entry in entries if entry.kind != "broadcast"}
+    sent = {(row.round, row.client) for row in folder.ledger() if row.direction == "upload"}  # one may be sent twice
     rounds = folder.server().round
     if broadcasts != rounds or sent - uploads:
         raise TranscriptError(
-            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {uploads.total()} uploads, the run had "
-            f"{rounds} and {sent.total()}; the transcript is not whole"
+            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {len(uploads)} uploads, the run had "
+            f"{rounds} and {len(sent)}; the transcript is not whole"
         )
 
 
@@ -70,7 +73,7 @@ def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Re
     sent = uploads(bench)
     found = _protocols(models, sent) | _histories(models, sent)
     found |= {
-        "version": 2,
+        "version": AUDIT_VERSION,
         "seed": world.recipe.seed,
         "provenance": world.identity() | {"method": world.recipe.strategy.name},
         "protections": _protections(bench),
@@ -105,6 +108,7 @@ def _protocols(models: Models, sent: Uploads) -> Report:
         "roc": curves(models, headlines),
         "histograms": histograms(headlines, blind),
         "exposed": exposed(headlines, bench.sides),
+        "scores": kept(rows, bench.sides),
     }
 
 

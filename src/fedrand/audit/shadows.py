@@ -1,14 +1,17 @@
 """Shadow clients: what a client's round makes of data that the adversary has, for LiRA and RMIA."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedrand.audit.attacks.lira import offline_lira
 from fedrand.audit.attacks.rmia import rmia
 from fedrand.audit.models import Models
 from fedrand.audit.rows import Row, sampled
-from fedrand.audit.scoring import likelihoods
+from fedrand.audit.scoring import Slot, likelihoods
 from fedrand.data.example import DataError, Example
 from fedrand.datasets import some
 from fedrand.evaluate import subset
@@ -19,7 +22,13 @@ from fedrand.train import train
 from fedrand.world import World, train_settings
 
 ATTACKS = ("LiRA", "RMIA")
+LOSS: Slot = (
+    "loss",
+    "answer",
+)  # minus the negative log-likelihood per token, which the models were scored with already
 POPULATION = 64  # of the auxiliary examples, which RMIA weighs an example against
+
+Values = NDArray[np.float64]
 
 
 def shadows(world: World, start: Params, count: int, size: int, rng: np.random.Generator) -> list[Params]:
@@ -41,29 +50,23 @@ def shadows(world: World, start: Params, count: int, size: int, rng: np.random.G
     return made
 
 
-def shadow_scores(
-    world: World, target: Params, shadows: Sequence[Params], examples: Sequence[Example], population: Sequence[Example]
-) -> dict[str, dict[str, float]]:
-    """Attack (of ATTACKS) -> example id -> score of the target model, on log-likelihoods per answer token.
+def shadow_scores(target: Values, shadows: Values, others_target: Values, others_shadows: Values) -> dict[str, Values]:
+    """Attack (of ATTACKS) -> the target model's score of each example, [n], on log-likelihoods per answer token.
 
-    population: examples that no model was trained on, for RMIA.
+    target [n] and shadows [n, N] of the attacked examples; others_target [m] and others_shadows [m, N] of a population
+    that no model was trained on, for RMIA.
     """
-    both = [*examples, *population]
-    own = likelihoods(world, both, target)
-    theirs = np.column_stack([likelihoods(world, both, shadow) for shadow in shadows])
-    n = len(examples)
-    found = {"LiRA": offline_lira(own[:n], theirs[:n]), "RMIA": rmia(own[:n], theirs[:n], own[n:], theirs[n:])}
     return {
-        name: {example.id: float(value) for example, value in zip(examples, values, strict=True)}
-        for name, values in found.items()
+        "LiRA": offline_lira(target, shadows),
+        "RMIA": rmia(target, shadows, others_target, others_shadows),
     }
 
 
 def shadow_rows(models: Models) -> Iterator[Row]:
     """LiRA and RMIA on the server's model (T1 knows what its last round began from) and on the rebuilt clients."""
-    bench, count = models.bench, models.bench.table.shadows
-    reason = "" if count else "audit.shadows is 0"
-    if count and not bench.world.dataset.auxiliary:
+    bench = models.bench
+    reason = "" if bench.table.shadows else "audit.shadows is 0"
+    if not reason and not bench.world.dataset.auxiliary:
         reason = "the data name no auxiliary examples to train shadow models on"
     if reason or not bench.views:
         yield from (
@@ -72,32 +75,53 @@ def shadow_rows(models: Models) -> Iterator[Row]:
             for attack in ATTACKS
         )
         return
-    found = dict(_by_client(models, count))
+    found = dict(_by_client(models))
     for threat, model in (("T1", "server"), ("T3", "client")):
         for attack in ATTACKS:
             samples = sampled(bench.sides, lambda client, e, m=model, a=attack: found[m, client][a][e.id])
             yield Row(threat, model, attack, "answer", samples)
 
 
-def _by_client(models: Models, count: int) -> Iterator[tuple[tuple[str, str], dict[str, dict[str, float]]]]:
-    """(model, client) -> scores; shadows start where the attacked client's last round did, the server's where its did."""
+def _by_client(models: Models) -> Iterator[tuple[tuple[str, str], dict[str, dict[str, float]]]]:
+    """(model, client) -> scores; shadows start where the attacked client's last round did, the server's where its did.
+
+    A client of the server's last round is held against the same shadows twice, which look at its examples once.
+    """
     bench = models.bench
     population = subset(bench.world.dataset.auxiliary, POPULATION)
-    size = max(len(sides.members) for sides in bench.sides.values())
-    made: dict[int, list[Params]] = {}
-
-    def of(round: int) -> list[Params]:
-        if round not in made:
-            start = bench.tapped.broadcast(round)
-            made[round] = shadows(bench.world, start, count, size, bench.rng("shadows", str(round)))
-        return made[round]
-
-    latest = bench.tapped.rounds[-1]
+    crowd = cache(lambda round: _crowd(models, round, population))
+    final, latest = likelihoods(bench.world, population, bench.final), bench.tapped.rounds[-1]
     for done, (client, sides) in enumerate(bench.sides.items(), 1):
-        both = [*sides.members, *sides.others]
-        for model, params, round in (
-            ("server", bench.final, latest),
-            ("client", models.known[client], bench.histories[client][-1].round),
-        ):
-            yield (model, client), shadow_scores(bench.world, params, of(round), both, population)
+        both, known = [*sides.members, *sides.others], models.known[client]
+        last = bench.histories[client][-1].round
+        theirs = {round: _seen_by(bench.world, crowd(round).models, both) for round in {latest, last}}
+        unseen = likelihoods(bench.world, population, known)
+        for model, round, others in (("server", latest, final), ("client", last, unseen)):
+            own = np.array([models.value(model, LOSS, client, example) for example in both])
+            scores = shadow_scores(own, theirs[round], others, crowd(round).population)
+            ids = [example.id for example in both]
+            yield (
+                (model, client),
+                {name: dict(zip(ids, values.tolist(), strict=True)) for name, values in scores.items()},
+            )
         bench.progress.step("shadows", done, len(bench.sides), client)
+
+
+class _Crowd(NamedTuple):
+    """The shadows of one round, and what they say of the population, [m, N]."""
+
+    models: list[Params]
+    population: Values
+
+
+def _crowd(models: Models, round: int, population: Sequence[Example]) -> _Crowd:
+    bench = models.bench
+    start, rng = bench.tapped.broadcast(round), bench.rng("shadows", str(round))
+    size = max(len(sides.members) for sides in bench.sides.values())
+    made = shadows(bench.world, start, bench.table.shadows, size, rng)
+    return _Crowd(made, _seen_by(bench.world, made, population))
+
+
+def _seen_by(world: World, models: Sequence[Params], examples: Sequence[Example]) -> Values:
+    """Log-likelihoods per answer token, [examples, models]."""
+    return np.column_stack([likelihoods(world, examples, params) for params in models])

@@ -1,12 +1,16 @@
-"""What an audit's figures say, in plain words, whichever way they fall; "private" is never a result."""
+"""The verdict on each adversary: whether a leak is resolved, and where none is, what may be said instead.
 
-from collections.abc import Iterable, Mapping
+"No leak" only where every attack is shown equivalent to a coin, beside the least leak that would have shown; "private" is
+never a result.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from fedrand.audit.statistics import MARGIN
 from fedrand.audit.threats import THREATS, Sight, Threat
+from fedrand.audit.wording import Line, bounds, reading, too_few
 
-Line = Mapping[str, Any]
-FEW = 20  # examples of a side, below which a figure is no ground for any statement
 NEEDS = {  # what an attack must see, by the weakest adversary that its row is labelled with
     "T0": {Sight.FINAL},
     "T1": {Sight.FINAL, Sight.BROADCASTS},
@@ -23,41 +27,33 @@ UNTESTED = {
     "T4": ("a client that sends updates made to draw others' data out",),
     "Tinf": (),
 }
-NOT_TESTED = (
-    "a malicious server that alters the broadcast or the base model: clients verify the base model's hash, nothing else",
-    "extraction or reconstruction of examples: membership alone is measured",
-    "attacks that are not in the list, such as shadow models trained to be like each client over all rounds",
-)
-SUBJECTS = {
-    "server": "the server's model",
-    "client": "the clients' models as the server can rebuild them",
-    "oracle": "the clients' true models, which the server does not have",
-    "update": "the clients' uploads",
-}
+SHOWN = ("threat", "model", "attack", "slice", "auroc", "low", "high", "level", "adjusted")
 
 
 def threats(rows: Iterable[Line], epsilons: Iterable[Line]) -> list[dict[str, Any]]:
     """The part "threats" of audit.json: per adversary the attack that went best for it, held to the correction for
-    having tried many, and the largest epsilon that its canaries prove."""
+    having tried many, what is shown of all its attacks together, and the largest epsilon that its canaries prove."""
     rows, epsilons = list(rows), list(epsilons)
     return [_threat(threat, rows, epsilons) for threat in THREATS.values()]
 
 
-def _threat(threat: Threat, rows: list[Line], epsilons: list[Line]) -> dict[str, Any]:
-    able = [row for row in rows if row["applies"] and reachable(row, threat)]
-    worst = max(able, key=_lower, default=None)
-    proofs = [one for one in epsilons if reachable(one, threat)]
-    shown = ("threat", "model", "attack", "slice", "auroc", "low", "high")
-    return {
+def _threat(threat: Threat, rows: Sequence[Line], epsilons: Sequence[Line]) -> dict[str, Any]:
+    tried = [row for row in rows if row["applies"] and reachable(row, threat)]
+    able = [row for row in tried if not too_few(row)] or tried
+    worst = max(able, key=lambda row: (leaks(row), bounds(row)[0]), default=None)
+    proofs, said = [one for one in epsilons if reachable(one, threat)], status(worst, tried)
+    found = {
         "id": threat.id,
         "adversary": threat.adversary,
         "sees": threat.sees,
-        "tested": bool(able),
-        "worst": {**{key: worst[key] for key in shown}, "tpr": worst["tpr"]["0.01"]} if worst else None,
+        "tested": bool(tried),
+        "status": said,
+        "worst": worst and {key: worst[key] for key in SHOWN} | {"tpr": worst["tpr"]["0.01"]},
+        "equivalence": together(tried),
         "epsilon": max(proofs, key=lambda one: one["low"], default=None),
         "not_tested": list(UNTESTED[threat.id]),
-        "sentence": _reading(threat, worst),
     }
+    return found | {"sentence": reading(found, worst, beside(said, tried))}
 
 
 def reachable(line: Line, threat: Threat) -> bool:
@@ -65,63 +61,53 @@ def reachable(line: Line, threat: Threat) -> bool:
     return line["threat"] in NEEDS and NEEDS[line["threat"]] <= threat.has
 
 
-def _lower(row: Line) -> float:
-    return row["adjusted"][0] if row["adjusted"] else row["low"]
-
-
-def _reading(threat: Threat, worst: Line | None) -> str:
-    if worst is None:
-        return "No attack of this adversary gave a figure."
-    if few := _too_few(worst):
-        return few
-    attack = f"{worst['attack']} ({worst['slice']}) on {SUBJECTS[worst['model']]}"
-    low, high = worst["adjusted"] or (worst["low"], worst["high"])
-    figure = f"AUROC {worst['auroc']:.3f} [{low:.3f}, {high:.3f}] at {worst['level']:.0%}, corrected for the number of attacks"
-    if worst["confounded"]:
-        return f"Confounded: the sides differ without any model. {attack}: {figure}."
-    if low > 0.5:
-        return f"Membership leaks. Worst attack: {attack}, {figure}."
-    return f"No attack tried shows a leak. The nearest to one: {attack}, {figure}."
-
-
-def sentences(report: Line) -> list[str]:
-    """One sentence per attacked model (its fixed headline attack, under P1), then the limits."""
-    rows = report["protocols"]["P1"]["rows"]
-    said = [_sentence(row) for model in SUBJECTS if (row := _headline(rows, model))]
-    limits = (
-        "Measured by attacks, so a floor: a better attack may find more. Not tested: " + "; ".join(NOT_TESTED) + "."
-    )
-    return [*said, limits]
-
-
-def _headline(rows: Iterable[Line], model: str) -> Line | None:
-    own = [row for row in rows if row["model"] == model]
-    return next((row for row in own if row["headline"]), own[0] if own else None)
-
-
-def _sentence(row: Line) -> str:
-    who = SUBJECTS[row["model"]]
-    if not row["applies"]:
-        return f"{who}: not attacked, {row['reason']}."
-    if few := _too_few(row):
-        return f"From {who}, {few[0].lower()}{few[1:]}"
-    figure = f"{row['attack']} ({row['slice']}) AUROC {row['auroc']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
-    base = row.get("over_base")
-    over = f"; over the base model {base['value']:+.3f} [{base['low']:+.3f}, {base['high']:+.3f}]" if base else ""
+def leaks(row: Line) -> bool:
+    """Above a coin by the interval for all attacks together, and above the base model on the same items; a confounded
+    row counts by what it adds to the blind classifier alone."""
     if row["confounded"]:
-        return (
-            f"From {who}, {figure}, but the two sides differ without any model: not evidence of membership by itself."
-        )
-    if row["low"] > 0.5:
-        return f"From {who}, membership leaks: {figure}{over}; 0.5 would be a coin."
-    if row["high"] < 0.5:
-        return f"From {who}, {figure}: below a coin, so the score is reversed or the halves differ; not a clean result."
-    least = row["detectable"]
-    shown = f"; a leak of {least:.3f} would have shown in 8 of 10 such audits" if least > row["auroc"] else ""
-    return f"From {who}, no leak found above AUROC {row['high']:.3f} at {row['level']:.0%}: {figure}{over}{shown}."
+        return row["over_blind"] is not None and row["over_blind"]["low"] > 0
+    return bounds(row)[0] > 0.5 and (row["over_base"] is None or row["over_base"]["low"] > 0)
 
 
-def _too_few(row: Line) -> str:
-    """Why a row says nothing, where it has too few examples; else empty."""
-    members, others = row["n_members"], row["n_nonmembers"]
-    return f"{members} members and {others} others are too few to say anything." if min(members, others) < FEW else ""
+def status(worst: Line | None, tried: Sequence[Line]) -> str:
+    """The verdict in a few words; `worst`: the clearest of those `tried` that have enough examples."""
+    if worst is None:
+        return "no figure"
+    known = {
+        "too few examples": bool(too_few(worst)),
+        "leak found": leaks(worst),
+        "confounded": worst["confounded"],
+        "no leak found": all(map(_equivalent, tried)),
+        "score reversed": any(bounds(row)[1] < 0.5 for row in tried),
+    }
+    return next((words for words, holds in known.items() if holds), "not resolved")
+
+
+def together(tried: Sequence[Line]) -> dict[str, Any] | None:
+    """What is shown of all attacks of one adversary: that each lies within the margin of a coin needs no correction (an
+    intersection-union test); `above` is the bound that no attack's corrected interval passes, `detectable` the least
+    AUROC that every attack would have shown, 0.5 being a coin."""
+    if not tried:
+        return None
+    return {
+        "margin": MARGIN,
+        "level": tried[0]["level"],
+        "attacks": len(tried),
+        "equivalent": sum(map(_equivalent, tried)),
+        "low": min(row["equivalence"]["low"] for row in tried),
+        "high": max(row["equivalence"]["high"] for row in tried),
+        "above": max(bounds(row)[1] for row in tried),
+        "detectable": max(row["adjusted_detectable"] or row["detectable"] for row in tried),
+    }
+
+
+def _equivalent(row: Line) -> bool:
+    return row["equivalence"]["equivalent"] and not row["confounded"] and not too_few(row)
+
+
+def beside(said: str, tried: Sequence[Line]) -> Line | None:
+    """The attack that is told beside the clearest: the most reversed one, or the one least like a coin."""
+    if said == "score reversed":
+        return min(tried, key=lambda row: bounds(row)[1])
+    tosts = [(row, row["equivalence"]) for row in tried]
+    return max(tosts, key=lambda one: max(0.5 - one[1]["low"], one[1]["high"] - 0.5), default=(None,))[0]

@@ -47,6 +47,12 @@ def interval(value: object, low: object, high: object, digits: int = 3) -> str:
     )
 
 
+def probability(value: object) -> str:
+    """A p value: "= 0.012", "< 0.001"."""
+    known = real(value)
+    return MISSING if known is None else "< 0.001" if known < 0.001 else f"= {known:.3f}"
+
+
 def plain(value: object) -> str:
     """Any JSON value as short text."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):

@@ -1,6 +1,6 @@
 """Utility against leakage against bytes over several runs: a table and a plot (paper's Figure 2)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fedrand.report.amounts import pick, real
@@ -13,18 +13,16 @@ from fedrand.report.comparison import (
     Column,
     Comparison,
     leak_column,
-    paired_column,
-    paired_names,
     values,
     worst_columns,
     worst_values,
 )
 from fedrand.report.comparison_files import write_comparison
 from fedrand.report.differences import Read, warnings
-from fedrand.report.finding import Bounds, Finding, findings
+from fedrand.report.finding import findings
 from fedrand.report.leakage import headline
 from fedrand.report.load import ReportError, audit_read, read_audit, read_environment, read_recipe, read_results
-from fedrand.report.pairs import pairs
+from fedrand.report.pairs import Pairs, kept_by_item, paired_columns, paired_values, pairs
 from fedrand.report.plane import Point, Span
 from fedrand.report.sections.compared import worst_by_threat
 from fedrand.report.threat import threats
@@ -42,37 +40,34 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
         raise ReportError("nothing to compare; name one run folder or more, such as `fedrand compare runs/a runs/b`")
     names = _names(runs)
     read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
-    differences, unpaired = pairs(read, SUBJECTS)
+    differences, unpaired = pairs(read)
     rows = tuple(_row(run, differences) for run in read)
-    comparison = Comparison(
-        _columns(read, {model for _, model in differences}), rows, tuple(warnings(read)), tuple(unpaired)
-    )
+    comparison = Comparison(_columns(read, differences), rows, tuple(warnings(read)), tuple(unpaired))
     if out is not None:
         write_comparison(comparison, *_points(read), worst_by_threat(read), out)
     return comparison
 
 
-def _columns(read: Sequence[Read], paired: Collection[str]) -> tuple[Column, ...]:
-    """paired: the models on which some run's difference to the first is known."""
-    leaks = {
-        leak_column(leak).names: leak_column(leak) for model in SUBJECTS for run in read for leak in _of(run, model)
-    }
+def _columns(read: Sequence[Read], differences: Pairs) -> tuple[Column, ...]:
+    every = [leak for model in SUBJECTS for run in read for leak in run.shown if leak.model == model]
+    leaks = {leak_column(leak).names: leak_column(leak) for leak in every}
     adversaries = dict.fromkeys(threat.id for run in read for threat in run.threats if threat.worst)
+    known = {key for _, key in differences}
     return (
         *(*WHO, *SERVER, *CLIENTS, *BYTES),
         *leaks.values(),
         *(column for threat in adversaries for column in worst_columns(threat)),
-        *(paired_column(read[0].name, read[0].leaks[model]) for model in SUBJECTS if model in paired),
+        *(column for leak in read[0].shown if leak.key in known for column in paired_columns(read[0].name, leak)),
     )
 
 
-def _row(run: Read, differences: Mapping[tuple[str, str], Bounds]) -> dict[str, object]:
-    found = values(run.name, run.results, list(run.leaks.values()))
+def _row(run: Read, differences: Pairs) -> dict[str, object]:
+    found = values(run.name, run.results, run.shown)
     for threat in run.threats:
         found |= worst_values(threat)
-    for model, leak in run.leaks.items():
-        if known := differences.get((run.name, model)):
-            found |= dict(zip(paired_names(leak), known, strict=True))
+    for leak in run.shown:
+        if known := differences.get((run.name, leak.key)):
+            found |= paired_values(leak, known)
     return found
 
 
@@ -86,13 +81,10 @@ def _read(name: str, run: Path) -> Read:
     audit = read_audit(run)
     with audit_read(run):
         rows, found = findings(audit or {}, "P1"), threats(audit or {})
-    leaks = {model: leak for model in SUBJECTS if (leak := headline(rows, model))}
+        leaks = {model: leak for model in SUBJECTS if (leak := headline(rows, model))}
+        shown = {leak.key: leak for leak in (*leaks.values(), *kept_by_item(audit or {}, rows))}
     results, recipe = read_results(run), read_recipe(run)[1]
-    return Read(name, str(run), results, audit is not None, read_environment(run), recipe, leaks, found)
-
-
-def _of(run: Read, model: str) -> list[Finding]:
-    return [run.leaks[model]] if model in run.leaks else []
+    return Read(name, str(run), results, audit, read_environment(run), recipe, leaks, [*shown.values()], found)
 
 
 def _points(read: list[Read]) -> tuple[str, list[Point]]:

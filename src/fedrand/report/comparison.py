@@ -14,8 +14,9 @@ SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
     "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
-    "picked from all attacks of an adversary. Paired: mean over clients of the difference within each client, with a 95% "
-    "t interval over clients."
+    "picked from all attacks of an adversary. Paired: the difference on the same items, each attack by itself and not "
+    "corrected for their number; resolved where its 95% interval over clients and items leaves 0 out. Models given: these "
+    "very models, over items alone (DeLong)."
 )
 
 
@@ -84,7 +85,7 @@ def leak_column(finding: Finding) -> Column:
 
 def leak_names(finding: Finding) -> tuple[str, str, str]:
     """Names of the AUROC and its bounds, words and underscores only."""
-    words = (finding.threat, finding.model, finding.attack, finding.slice)
+    words = (finding.threat.replace("+", "plus"), finding.model, finding.attack, finding.slice)
     stem = re.sub(r"\W+", "_", "_".join(word for word in words if word)).strip("_")
     return f"auroc_{stem}", f"auroc_{stem}_low", f"auroc_{stem}_high"
 
@@ -119,19 +120,6 @@ def worst_values(threat: Threat) -> dict[str, object]:
 
 def _worst_stem(threat: str) -> str:
     return "worst_" + re.sub(r"\W+", "_", threat.replace("+", "plus")).strip("_")
-
-
-def paired_column(first: str, finding: Finding) -> Column:
-    """Difference of AUROC to the first run, client by client."""
-    return Column(
-        f"AUROC {finding.model} {finding.threat} minus that of {first}, paired", paired_names(finding), interval
-    )
-
-
-def paired_names(finding: Finding) -> tuple[str, str, str]:
-    """Names of the difference and its bounds."""
-    stem = leak_names(finding)[0].removeprefix("auroc_")
-    return f"paired_{stem}", f"paired_{stem}_low", f"paired_{stem}_high"
 
 
 def values(run: str, results: Json, leaks: Sequence[Finding]) -> dict[str, object]:

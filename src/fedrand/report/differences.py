@@ -15,17 +15,23 @@ SAME = ("model", "adapter", "data", "train", "evaluate", "audit")
 class Read:
     """One run as read from its folder.
 
-    leaks: the headline finding of each model, empty when not audited; threats: the verdict on each adversary.
+    audit: None when not audited; leaks: the headline finding of each model; shown: these and the others that the audit
+    kept by item; threats: the verdict on each adversary.
     """
 
     name: str
     path: str
     results: Json
-    audited: bool
+    audit: Json | None
     environment: Json
     recipe: Json
     leaks: Mapping[str, Finding]
+    shown: Sequence[Finding] = ()
     threats: Sequence[Threat] = ()
+
+    @property
+    def audited(self) -> bool:
+        return self.audit is not None
 
 
 def warnings(runs: list[Read]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fedrand.report.amounts import MISSING, interval, pick, real
+from fedrand.report.amounts import MISSING, interval, pick, probability, real
 
 
 class Bounds(NamedTuple):
@@ -30,13 +30,25 @@ class Rate(NamedTuple):
         return f"refused: {self.refused}" if self.refused else self.bounds.text
 
 
+class Given(NamedTuple):
+    """DeLong's interval and p value: these very models are given, only the items vary."""
+
+    low: float
+    high: float
+    p: float
+
+    @property
+    def text(self) -> str:
+        return f"[{self.low:.3f}, {self.high:.3f}], p {probability(self.p)}"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One attack on one model: AUROC (0.5 is a coin), its interval, the base model's AUROC on the same items.
 
     adjusted: the interval that holds for all attacks of the audit together (max-T). over_base, over_blind: paired
     differences of AUROC to the untrained model and to a classifier that saw no model. detectable: the smallest AUROC
-    that so many items would have shown.
+    that so many items would have shown. fixed: the same AUROC were the models given.
     """
 
     threat: str
@@ -59,6 +71,7 @@ class Finding:
     over_blind: Bounds | None = None
     confounded: bool = False
     detectable: float | None = None
+    fixed: Given | None = None
 
     @property
     def name(self) -> str:
@@ -128,6 +141,7 @@ def _finding(row: Mapping[str, object]) -> Finding:
         over_blind=bounds(row.get("over_blind")),
         confounded=row.get("confounded") is True,
         detectable=real(row.get("detectable")),
+        fixed=given(row.get("fixed")) if applies else None,
     )
 
 
@@ -135,6 +149,12 @@ def bounds(entry: object, value: str = "value") -> Bounds | None:
     """{"value", "low", "high"} as a record; None where there is no value."""
     known = real(pick(entry, value))
     return None if known is None else Bounds(known, real(pick(entry, "low")), real(pick(entry, "high")))
+
+
+def given(entry: object) -> Given | None:
+    """{"low", "high", "p"} as a record; None where one is missing."""
+    known = [real(pick(entry, name)) for name in Given._fields]
+    return None if None in known else Given(*known)  # type: ignore[arg-type]
 
 
 def rate(entry: object) -> Rate:

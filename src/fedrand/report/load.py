@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedrand.errors import InputError
-from fedrand.runfile import LOST, json_object, read_object
+from fedrand.runfile import AUDIT_VERSION, LOST, json_object, read_object
 
 Json = dict[str, Any]
 
@@ -57,8 +57,16 @@ def read_results(run: Path) -> Json:
 
 
 def read_audit(run: Path) -> Json | None:
-    """audit.json, or None when the run was not audited."""
-    return _file(run, "audit.json") if (run / "audit.json").exists() else None
+    """audit.json, or None when the run was not audited; one of an earlier version lacks parts, a later one is refused."""
+    if not (run / "audit.json").exists():
+        return None
+    found = _file(run, "audit.json")
+    if (version := found.get("version", 1)) not in range(1, AUDIT_VERSION + 1):
+        raise ReportError(
+            f"{run / 'audit.json'} is of version {version}, this fedrand reads 1 to {AUDIT_VERSION}; "
+            f"make it again with: fedrand audit {run}"
+        )
+    return found
 
 
 def read_environment(run: Path) -> Json:

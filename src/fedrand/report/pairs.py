@@ -1,81 +1,96 @@
-"""Two runs on the same items: how much more one leaks, client by client, and why that sometimes cannot be said."""
+"""Runs whose audits looked at the same items: how much more one leaks than the first by each attack that was kept by item,
+whether that is resolved, and why it sometimes cannot be said."""
 
-import math
 from collections.abc import Sequence
-from statistics import NormalDist, fmean, stdev
+from pathlib import Path
 
-from fedrand.report.amounts import flat, pick, plain, real
+from fedrand.audit.paired import Kept, Paired, paired, scores, unlike
+from fedrand.report.amounts import MISSING, interval, number, probability, real
+from fedrand.report.comparison import Column, leak_names
 from fedrand.report.differences import Read
-from fedrand.report.finding import Bounds, Finding
+from fedrand.report.finding import Finding
+from fedrand.report.load import Json, audit_read
 
-FEWEST = 4  # clients; the expansion of Student's quantile is too coarse below three degrees of freedom
-LEVEL = 0.95
-
-
-def paired(first: Read, other: Read, model: str) -> Bounds | str:
-    """Mean over clients of (other's AUROC - first's) with a 95% t interval over clients, or the reason for none.
-
-    audit.json holds a figure per row and client, not per item: the pairing is by client.
-    """
-    ours, theirs = first.leaks.get(model), other.leaks.get(model)
-    if ours is None or theirs is None:
-        return "one of the two has no figure"
-    if reason := _unlike(first, other) or _other_items(ours, theirs):
-        return reason
-    differences = [
-        after - before
-        for name in ours.per_client
-        if (before := real(ours.per_client[name])) is not None and (after := real(theirs.per_client[name])) is not None
-    ]
-    if len(differences) < FEWEST:
-        return f"{len(differences)} clients have a figure in both, {FEWEST} are needed"
-    mean, half = fmean(differences), student(len(differences) - 1) * stdev(differences) / math.sqrt(len(differences))
-    return Bounds(mean, mean - half, mean + half)
+Pairs = dict[tuple[str, tuple[str, str, str, str]], Paired]
+"""(run, key of a finding) -> its difference to the first run"""
 
 
-def student(freedom: int, level: float = LEVEL) -> float:
-    """The two-sided quantile of Student's t, 3 degrees of freedom or more, to 1% (Cornish-Fisher expansion)."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
+def kept_by_item(audit: Json, rows: Sequence[Finding]) -> list[Finding]:
+    """The rows that the audit kept scores of."""
+    known = scores(audit)
+    return [row for row in rows if known and row.key in known.rows]
 
 
-def _unlike(first: Read, other: Read) -> str:
-    """What shows that the two audits drew their items differently; empty when nothing does."""
-    known = [
-        ("seed", first.results.get("seed"), other.results.get("seed")),
-        ("data", pick(first.environment, "data", "fingerprint"), pick(other.environment, "data", "fingerprint")),
-        *((f"data.{key}", *both) for key, both in _settings(first, other).items()),
-    ]
-    return next((f"{name}: {plain(a)} and {plain(b)}" for name, a, b in known if a != b or a is None), "")
-
-
-def _settings(first: Read, other: Read) -> dict[str, tuple[object, object]]:
-    ours, theirs = (flat(run.recipe.get("data") or {}) for run in (first, other))
-    return {key: (ours.get(key, ""), theirs.get(key, "")) for key in {**ours, **theirs}}
-
-
-def _other_items(ours: Finding, theirs: Finding) -> str:
-    if ours.key != theirs.key:
-        return f"another attack, {ours.name} and {theirs.name}"
-    if (ours.members, ours.others) != (theirs.members, theirs.others):
-        return "another number of items"
-    return "other clients" if set(ours.per_client) != set(theirs.per_client) else ""
-
-
-def pairs(runs: Sequence[Read], models: Sequence[str]) -> tuple[dict[tuple[str, str], Bounds], list[str]]:
-    """Every run against the first: ({(run, model): difference}, a line for each that cannot be given)."""
-    found: dict[tuple[str, str], Bounds] = {}
+def pairs(runs: Sequence[Read]) -> tuple[Pairs, list[str]]:
+    """Every audited run against the first: (differences, a line for each that cannot be given)."""
+    if not runs[0].audited:
+        return {}, []
+    found: Pairs = {}
     reasons: list[str] = []
+    first = _scores(runs[0])
     for other in runs[1:]:
-        for model in models:
-            if model not in runs[0].leaks and model not in other.leaks:
-                continue
-            result = paired(runs[0], other, model)
-            if isinstance(result, Bounds):
-                found[other.name, model] = result
-            else:
-                reasons.append(f"no paired difference of {other.name} to {runs[0].name}, {model}: {result}")
+        if not other.audited:
+            continue
+        who, theirs = f"{other.name} and {runs[0].name}", _scores(other)
+        if first is None or theirs is None:
+            lacking = runs[0] if first is None else other
+            again = (
+                f"the audit of {lacking.name} keeps no scores by item; make it again with: fedrand audit {lacking.path}"
+            )
+            reasons.append(f"{who} are compared unpaired, each AUROC with its own interval: {again}")
+        elif reason := unlike(first, theirs):
+            reasons.append(
+                f"{who} audited other samples, {reason}: compared unpaired, each AUROC with its own interval"
+            )
+        else:
+            reasons += _rows(who, other.name, first, theirs, found)
     return found, reasons
+
+
+def _rows(who: str, name: str, first: Kept, other: Kept, found: Pairs) -> list[str]:
+    """Adds the differences to `found`; returns why some cannot be given."""
+    reasons = []
+    for key in {**first.rows, **other.rows}:
+        result = paired(first, other, key)
+        if isinstance(result, Paired):
+            found[name, key] = result
+        else:
+            reasons.append(f"no paired difference of {who} by {', '.join(key)}: {result}")
+    return reasons
+
+
+def _scores(run: Read) -> Kept | None:
+    with audit_read(Path(run.path)):
+        return scores(run.audit or {})
+
+
+def paired_columns(first: str, finding: Finding) -> tuple[Column, Column]:
+    """The difference of an attack's AUROC to that of the first run, over clients and items, and for the models given."""
+    heading = f"AUROC {finding.model} {finding.threat}: {finding.name}, minus that of {first}, paired"
+    drawn, given = _paired_names(finding)
+    return Column(heading, drawn, _resolved), Column(f"{heading}, models given", given, _given)
+
+
+def _resolved(value: object, low: object, high: object, resolved: object) -> str:
+    if value is None:
+        return interval(value, low, high)
+    return f"{interval(value, low, high)} {'resolved' if resolved else 'not resolved'}"
+
+
+def _given(low: object, high: object, p: object) -> str:
+    return MISSING if real(low) is None else f"[{number(low)}, {number(high)}], p {probability(p)}"
+
+
+def paired_values(finding: Finding, found: Paired) -> dict[str, object]:
+    """The raw values under `paired_columns`."""
+    drawn, given = _paired_names(finding)
+    over, fixed = found.drawn, found.given
+    known = (over.value, over.low, over.high, found.resolved), (fixed.low, fixed.high, fixed.p)
+    return dict(zip((*drawn, *given), (*known[0], *known[1]), strict=True))
+
+
+def _paired_names(finding: Finding) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    stem = f"paired_{leak_names(finding)[0].removeprefix('auroc_')}"
+    return (stem, *(f"{stem}_{part}" for part in ("low", "high", "resolved"))), tuple(
+        f"{stem}_given_{part}" for part in ("low", "high", "p")
+    )

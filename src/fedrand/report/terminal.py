@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedrand.report.amounts import count, number, pick, plain
+from fedrand.report.amounts import MISSING, count, number, pick, plain
 from fedrand.report.comparison import NOTE, Comparison
 from fedrand.report.finding import Finding, findings
 from fedrand.report.leakage import headline
@@ -38,7 +38,18 @@ def run_table(results: Json) -> Table:
 def audit_table(audit: Json) -> Table:
     """The verdict on each adversary, then each model's headline row; a reading of both stands below."""
     found, rows = threats(audit), findings(audit, "P1")
-    headings = ("row", "threat", "model", "attack", "AUROC", "TPR at 1% FPR", "base model", "members", "others")
+    headings = (
+        "row",
+        "threat",
+        "model",
+        "attack",
+        "AUROC",
+        "models given",
+        "TPR at 1% FPR",
+        "base model",
+        "members",
+        "others",
+    )
     table = _table("Audit, protocol P1", _audit_caption(audit, found, len(rows)), headings, 4)
     for threat in found:
         _add_verdict(table, threat)
@@ -50,8 +61,9 @@ def audit_table(audit: Json) -> Table:
 
 def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
     seed = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
+    given = "models given: DeLong's interval and p value of these very models; AUROC: over clients and items like these"
     kinds = f"worst: picked from all attacks of that adversary; fixed: chosen beforehand; {rows} rows are in audit.json"
-    return "\n".join([*(f"{threat.name}: {threat.reading}" for threat in found), seed, kinds])
+    return "\n".join([*(f"{threat.name}: {threat.reading}" for threat in found), seed, given, kinds])
 
 
 def _fixed(rows: Sequence[Finding]) -> list[Finding]:
@@ -64,17 +76,21 @@ def _fixed(rows: Sequence[Finding]) -> list[Finding]:
 
 def _add_verdict(table: Table, threat: Threat) -> None:
     if (worst := threat.worst) is None:
-        _add(table, "worst", threat.id, "", "", threat.status, "", "", "", "")
+        _add(table, "worst", threat.id, "", "", threat.status, "", "", "", "", "")
         return
     row = worst.as_row
-    figures = (worst.text, worst.rate.text, number(row.base), count(row.members), count(row.others))
-    _add(table, "worst", threat.id, worst.model, worst.name, *figures, style="bold" if worst.leaks else "")
+    figures = (worst.text, _given(row), worst.rate.text, number(row.base), count(row.members), count(row.others))
+    _add(table, "worst", threat.id, worst.model, worst.name, *figures, style="bold" if threat.leaks else "")
 
 
 def _add_finding(table: Table, row: Finding) -> None:
     figure = row.reason if row.auroc is None else row.text + (", confounded" if row.confounded else "")
-    figures = (figure, row.rate(), number(row.base), count(row.members), count(row.others))
+    figures = (figure, _given(row), row.rate(), number(row.base), count(row.members), count(row.others))
     _add(table, "fixed", row.threat, row.model, row.name, *figures, style="bold" if row.leaks else "")
+
+
+def _given(row: Finding) -> str:
+    return row.fixed.text if row.fixed else MISSING
 
 
 def comparison_table(comparison: Comparison) -> Table:

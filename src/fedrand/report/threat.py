@@ -42,8 +42,32 @@ class Worst:
 
 
 @dataclass(frozen=True)
+class Together:
+    """All attacks of one adversary: how many are shown within `margin` of a coin (TOST at `level`, low and high over all of
+    them), the AUROC that none is above, and the least that would have shown."""
+
+    margin: float
+    level: float
+    attacks: int
+    equivalent: int
+    low: float
+    high: float
+    above: float
+    detectable: float
+
+    @property
+    def text(self) -> str:
+        shown = "shown" if self.equivalent == self.attacks else "not shown"
+        return (
+            f"{shown}: {self.equivalent} of {self.attacks} attacks within {self.margin:g} (TOST at {self.level:.0%}: "
+            f"{number(self.low)} to {number(self.high)})"
+        )
+
+
+@dataclass(frozen=True)
 class Threat:
-    """One adversary; epsilon: the lower bound that guesses at canaries proved, with how it was got."""
+    """One adversary. epsilon: the lower bound that guesses at canaries proved, with how it was got; said: the audit's own
+    status, empty in an audit that has none."""
 
     id: str
     adversary: str
@@ -53,6 +77,8 @@ class Threat:
     epsilon: str
     not_tested: tuple[str, ...]
     sentence: str
+    said: str = ""
+    together: Together | None = None
 
     @property
     def name(self) -> str:
@@ -60,14 +86,21 @@ class Threat:
 
     @property
     def status(self) -> str:
-        """What the worst attack says, in two or three words; a missing proof is never a clean result."""
+        """What the attacks say, in two or three words; a missing proof is never a clean result, and "no leak" wants
+        equivalence, which an earlier audit did not test."""
+        if self.said:
+            return self.said
         if self.worst is None:
             return "no figure" if self.tested else "not tested"
         if self.worst.leaks:
             return "leak found"
         if self.worst.row and self.worst.row.confounded:
             return "confounded"
-        return "score reversed" if (self.worst.high or 1.0) < 0.5 else "no leak shown"
+        return "score reversed" if (self.worst.high or 1.0) < 0.5 else "not resolved"
+
+    @property
+    def leaks(self) -> bool:
+        return self.status == "leak found"
 
     @property
     def reading(self) -> str:
@@ -79,7 +112,7 @@ class Threat:
                 "No attack gave a figure." if self.tested else "Nothing is known: no attack of this adversary was run."
             )
         ceiling = number(self.worst.high)
-        end = "" if self.worst.leaks else f"; a leak up to {ceiling} is not ruled out"
+        end = "" if self.leaks else f"; a leak up to {ceiling} is not ruled out"
         return f"{self.status.capitalize()}: {self.worst.name}, AUROC {self.worst.text}{end}."
 
 
@@ -102,7 +135,17 @@ def _threat(entry: Mapping[str, object], rows: Mapping[tuple[str, str, str, str]
         epsilon=_epsilon(entry.get("epsilon")),
         not_tested=tuple(map(plain, missing)) if isinstance(missing, list) else (),
         sentence=words["sentence"],
+        said=str(entry.get("status") or ""),
+        together=_together(entry.get("equivalence")),
     )
+
+
+def _together(entry: object) -> Together | None:
+    known = {name: real(pick(entry, name)) for name in Together.__dataclass_fields__}
+    if None in known.values():
+        return None
+    counts = {name: int(known[name] or 0) for name in ("attacks", "equivalent")}
+    return Together(**known | counts)  # type: ignore[arg-type]
 
 
 def _worst(threat: str, entry: object, rows: Mapping[tuple[str, str, str, str], Finding]) -> Worst | None:

@@ -10,6 +10,8 @@ from fedrand.audit.statistics.sample import Sample, usable
 from fedrand.audit.statistics.two_level import quantile, spread, two_level_interval
 
 COIN = 0.5
+MARGIN = 0.05
+"""An AUROC that is nearer to a coin is called no leak: fixed before any score is seen, and told with every verdict."""
 
 
 class Equivalence(NamedTuple):
@@ -28,14 +30,14 @@ class Planned(NamedTuple):
     detectable: float
 
 
-def equivalent(samples: Sequence[Sample], margin: float, level: float = 0.95) -> Equivalence:
+def equivalent(samples: Sequence[Sample], margin: float = MARGIN, level: float = 0.95) -> Equivalence:
     """TOST: both tests reject at 1 - level exactly when the interval at 2 level - 1 lies within 0.5 -+ margin.
 
     ValueError when the margin is not between 0 and 0.5 or no unit has both sides.
     """
     if not 0 < margin < COIN:
         raise ValueError(f"an equivalence margin lies between 0 and 0.5, not {margin:g}; 0.05 calls 0.55 no leak")
-    found = two_level_interval(samples, 2 * level - 1)
+    found = two_level_interval(samples, max(0.0, 2 * level - 1))
     return Equivalence(COIN - margin < found.low and found.high < COIN + margin, margin, found.low, found.high)
 
 
@@ -47,13 +49,16 @@ def detectable(samples: Sequence[Sample], level: float = 0.95, power: float = 0.
     return float(min(1.0, COIN + reach * np.sqrt(found.variance)))
 
 
-def planned(members: int, others: int, level: float = 0.95, power: float = 0.8) -> Planned:
-    """Before an audit: independent items of one unit, the variance of Mann and Whitney (1947) under no leak.
+def planned(sizes: Sequence[tuple[int, int]], level: float = 0.95, power: float = 0.8) -> Planned:
+    """Before an audit: (members, others) of each unit, independent items, the variance of Mann and Whitney (1947) under no
+    leak, units that do not differ.
 
-    ValueError when a side is empty.
+    ValueError when there is no unit or a side is empty.
     """
-    if members < 1 or others < 1:
-        raise ValueError(f"planning needs members and non-members, there are {members} and {others}")
-    error = np.sqrt((members + others + 1) / (12 * members * others))
+    if not sizes or any(min(one) < 1 for one in sizes):
+        raise ValueError(f"planning needs members and non-members in every unit, there are {list(sizes)}")
+    pairs = np.array([members * others for members, others in sizes], float)
+    variances = np.array([members + others + 1 for members, others in sizes]) / (12 * pairs)
+    error = np.sqrt((pairs / pairs.sum()) ** 2 @ variances)
     half = quantile(np.inf, (1 + level) / 2)
     return Planned(float(half * error), float(min(1.0, COIN + (half + quantile(np.inf, power)) * error)))

@@ -19,7 +19,7 @@ class Unit(NamedTuple):
 
     estimate: float
     pairs: int
-    clusters: NDArray[np.str_] | NDArray[np.intp]  # names, [clusters]
+    clusters: NDArray[np.str_]  # names, [clusters]
     moves: Values  # [2, clusters]: how far each cluster's members and its non-members move the estimate
     holds: NDArray[np.bool_]  # [2, clusters]: whether each has members, and non-members
     bound: float  # the largest variance there can be
@@ -53,26 +53,16 @@ def unit(sample: Sample) -> Unit:
     """A usable sample's pieces, by its groups."""
     groups = np.concatenate([np.asarray(sample.member_groups), np.asarray(sample.other_groups)])
     names, index = np.unique(groups, return_inverse=True)
-    return _unit(sample.members, sample.others, names, index)
-
-
-def lone_items(members: Values, others: Values) -> Unit:
-    """The pieces where every item is a cluster of its own."""
-    index = np.arange(len(members) + len(others))
-    return _unit(members, others, index, index)
-
-
-def _unit(members: Values, others: Values, names: np.ndarray, index: NDArray[np.intp]) -> Unit:
-    above, below = placements(members, others)
-    estimate = float(above.mean())
+    above, below = placements(sample.members, sample.others)
+    estimate, members = float(above.mean()), len(sample.members)
     moves, holds = [], []
-    for shares, where in ((above, index[: len(members)]), (below, index[len(members) :])):
+    for shares, where in ((above, index[:members]), (below, index[members:])):
         held = np.bincount(where, minlength=len(names)) > 0
         count = int(held.sum())
         small = np.sqrt(count / max(count - 1, 1))  # the clusters' own mean was taken off
         moves.append(np.bincount(where, shares - estimate, len(names)) / len(shares) * small)
         holds.append(held)
-    return Unit(estimate, len(members) * len(others), names, np.array(moves), np.array(holds), bound=0.25)
+    return Unit(estimate, members * len(sample.others), names, np.array(moves), np.array(holds), bound=0.25)
 
 
 def disjoint_pairs(units: Sequence[Unit]) -> int:

@@ -10,7 +10,7 @@ from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, folded, part, table
 from fedrand.report.svg import Scale
 
-COLUMNS = ("", "plot", "", "extra base", "extra size")
+COLUMNS = ("", "plot", "", "extra given", "extra base", "extra size")
 OPEN_GROUPS = 6
 TITLES = {
     "P1": "members against held-out items of the same client",
@@ -72,18 +72,39 @@ def _forests(found: Mapping[tuple[str, str], list[Finding]], rows: list[Finding]
 def _forest(rows: list[Finding], scale: Scale, audit: Json) -> Markup:
     able = [row for row in rows if row.auroc is not None]
     lines = [
-        (row.name, interval(row, scale), _figure(row), number(row.base), f"{count(row.members)} / {count(row.others)}")
+        (
+            row.name,
+            interval(row, scale),
+            _figure(row),
+            _given(row),
+            number(row.base),
+            f"{count(row.members)} / {count(row.others)}",
+        )
         for row in able
     ]
     level = f"{able[0].level:.0%}" if able else MISSING
-    caption = f"AUROC with {level} interval over clients and items, seed {plain(audit.get('seed'))}"
-    headings = ("attack", auroc_ticks(scale), f"AUROC [{level}]", "base model", "members / others")
+    caption = (
+        f"AUROC with {level} interval over clients and items, then, these very models given, over items alone (DeLong); seed "
+        f"{plain(audit.get('seed'))}"
+    )
+    headings = (
+        "attack",
+        auroc_ticks(scale),
+        f"AUROC [{level}]",
+        "models given",
+        "base model",
+        "members / others",
+    )
     return table(headings, lines, caption=caption, class_="forest", columns=COLUMNS)
 
 
 def _figure(row: Finding) -> Markup:
     mark = " \N{DOUBLE DAGGER}" if row.confounded else ""
     return element("span", row.text + mark, class_="above" if row.leaks else None)
+
+
+def _given(row: Finding) -> str:
+    return row.fixed.text if row.fixed else MISSING
 
 
 def _inapplicable(rows: list[Finding]) -> list[Markup]:

@@ -8,12 +8,13 @@ from fedrand.report.leakage import SHORT
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, part
 from fedrand.report.svg import Scale
-from fedrand.report.threat import Threat, Worst, strongest, threats
+from fedrand.report.threat import CALIBRATION, Threat, Worst, strongest, threats
 
 KIND = "Verdict per threat model"
 MARKS = {
     "leak found": ("leak", "\N{BLACK SQUARE}"),
-    "no leak shown": ("", "\N{WHITE CIRCLE}"),
+    "no leak found": ("", "\N{WHITE CIRCLE}"),
+    "not resolved": ("doubt", "?"),
     "confounded": ("doubt", "\N{DOUBLE DAGGER}"),
     "score reversed": ("doubt", "\N{DOWNWARDS ARROW}"),
 }
@@ -34,8 +35,10 @@ def _finding(found: Sequence[Threat]) -> str:
     top = strongest(list(found))
     if top is None or top.worst is None:
         return "No adversary's attack gave a figure"
-    if not top.worst.leaks:
-        return f"No leak shown; the highest AUROC is {top.worst.text}, for {top.name}"
+    able = [threat for threat in found if threat.worst and threat.id not in CALIBRATION]
+    if not any(threat.leaks for threat in able):
+        words = "No leak found" if all(one.status == "no leak found" for one in able) else "Not resolved"
+        return f"{words}; the highest AUROC is {top.worst.text}, for {top.name}"
     return f"{top.id} ({top.adversary}) tells members best: AUROC {top.worst.text}"
 
 
@@ -57,7 +60,7 @@ def _picture(worst: Worst | None, scale: Scale) -> list[Markup]:
 
 
 def _facts(threat: Threat) -> list[Markup]:
-    facts = {"Sees": threat.sees or MISSING, **_measured(threat.worst)}
+    facts = {"Sees": threat.sees or MISSING, **_measured(threat.worst), **_together(threat)}
     facts["Epsilon at least"] = threat.epsilon or "not run: no canaries against this adversary"
     facts["Not tested"] = "; ".join(threat.not_tested) or "the audit does not say"
     return [element("div", element("dt", name), element("dd", words)) for name, words in facts.items()]
@@ -74,12 +77,23 @@ def _measured(worst: Worst | None) -> dict[str, str]:
     if worst.row and worst.row.adjusted:
         low, high = worst.row.adjusted
         facts["AUROC, for all attacks together"] = f"[{number(low)}, {number(high)}]"
-    if worst.row and worst.row.detectable:
-        facts["So many items show"] = f"an AUROC of {number(worst.row.detectable)} or more; a smaller leak stays unseen"
+    if worst.row and worst.row.fixed:
+        facts["AUROC, these models given"] = f"{worst.row.fixed.text} (DeLong)"
     if worst.row and worst.row.confounded:
         over = worst.row.over_blind
         facts["Over the blind classifier"] = over.text if over else MISSING
     return facts
+
+
+def _together(threat: Threat) -> dict[str, str]:
+    """What may be said beside the worst attack: of all attacks, or, in an earlier audit, of the worst alone."""
+    if (whole := threat.together) is None:
+        least = threat.worst and threat.worst.row and threat.worst.row.detectable
+        return {"Minimum detectable": f"AUROC {number(least)}, by the worst attack"} if least else {}
+    facts = {"Minimum detectable": f"AUROC {number(whole.detectable)} by each of {whole.attacks} attacks"}
+    if threat.leaks or threat.status == "confounded":
+        return facts
+    return {"Like a coin": whole.text, "Not ruled out": f"an AUROC up to {number(whole.above)}", **facts}
 
 
 def _family(audit: Json) -> Markup:
