@@ -4,8 +4,10 @@ A run that is there already is used again or gone on with, so a crew that was st
 """
 
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from multiprocessing.process import BaseProcess
@@ -88,11 +90,19 @@ def _news(running: Mapping[str, BaseProcess], told: Any, progress: Progress) -> 
 def _work(name: str, recipe: Mapping[str, Any], folder: Path, audited: bool, told: Any) -> None:
     """One job in a process of its own: Ctrl-C is the parent's to answer, and a failure is told as any news."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     job = Job(Recipe.model_validate(recipe), folder, audited)
     try:
         told.put((name, _whole(job, Progress(lambda event: told.put((name, event))))))
     except (InputError, RunError, OSError) as error:
         told.put((name, error))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed ends nothing itself; left alone, its runs would stay locked and could not be gone on with."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _whole(job: Job, progress: Progress) -> dict[str, Any]:
