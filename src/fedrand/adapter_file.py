@@ -5,10 +5,6 @@ PEFT's key names live here only.
 
 import json
 import math
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +18,7 @@ from fedrand.models.load import quiet
 from fedrand.models.runtime import torch
 from fedrand.models.vlm import VisionLanguageModel
 from fedrand.params import FACTORS, Key, Params, norm, select
-from fedrand.tensorfile import sync_folder
+from fedrand.tensorfile import whole_folder
 
 CONFIG, TENSORS = "adapter_config.json", "adapter_model.safetensors"
 PREFIX = "base_model.model."
@@ -79,7 +75,7 @@ def save_peft(
     }
     names = {key: f"{PREFIX}{key.layer}{SUFFIX[form][key.factor]}" for key in params}
     tensors = {names[key]: np.ascontiguousarray(value) for key, value in params.items()}
-    with _whole(Path(folder)) as place:
+    with whole_folder(Path(folder)) as place:
         (place / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         save_file(tensors, place / TENSORS, metadata={"format": "pt"})
 
@@ -109,7 +105,7 @@ def save_merged(folder: Path, vlm: VisionLanguageModel, params: Params, scale: f
     if unknown := [layer for layer in layers if f"{layer}.weight" not in weights]:
         raise AdapterFileError(f"model '{vlm.name}' has no layer {unknown[0]}; merge into the adapter's own base model")
     merged = {f"{layer}.weight": _merged(weights[f"{layer}.weight"], params, layer, scale) for layer in layers}
-    with _whole(Path(folder)) as place, quiet():
+    with whole_folder(Path(folder)) as place, quiet():
         vlm.model.save_pretrained(place, state_dict={**weights, **merged})
         vlm.processor.save_pretrained(place)
 
@@ -156,21 +152,3 @@ def _check(params: Params, rank: int, trained: bool) -> None:
         raise AdapterFileError("the adapter holds NaN or Inf; go back to an earlier round")
     if trained and norm(select(params, {key for key in params if key.factor == "B"})) == 0:
         raise AdapterFileError("every B of the adapter is zero, so it is the base model; train it before exporting it")
-
-
-@contextmanager
-def _whole(folder: Path) -> Iterator[Path]:
-    """A new folder beside `folder` to write in, which takes its name when all is written."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
-    try:
-        yield place
-        for path in place.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)  # transformers may write weights with mode 0600
-        place.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        place.rename(folder)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-    sync_folder(folder.parent)

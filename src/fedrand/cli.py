@@ -1,14 +1,18 @@
 """The command line: a sentence per command, one line per error, and an exit status that says which kind it was.
 
-0 done; 1 failed while running; 2 wrong input; 130 interrupted. Nothing heavy is imported before a command needs it.
+0 done; 1 failed while running; 2 wrong input; 130 interrupted; 143 terminated. Nothing heavy is imported before a command needs it.
 """
 
 import argparse
 import errno
 import json
 import os
+import shlex
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     args = _parser().parse_args(argv)
     try:
-        with for_terminal(quiet=args.quiet, as_json=args.json) as progress:
+        with _terminable(), for_terminal(quiet=args.quiet, as_json=args.json) as progress:
             found = args.command(args, progress)
         if args.json:
             print(json.dumps({"event": "result", "result": found}, default=str))
@@ -36,7 +40,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(args, status, _sentence(error, args, status))
 
 
-_STATUS = {KeyboardInterrupt: 130, InputError: 2, TooFewClients: 1, RunError: 1, OSError: 1}
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, as from a batch system whose time is up."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does, with its children and a line that says how to go on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise Terminated("terminated")
+
+
+_STATUS = {Terminated: 143, KeyboardInterrupt: 130, InputError: 2, TooFewClients: 1, RunError: 1, OSError: 1}
 _EXPECTED = tuple(_STATUS)
 
 
@@ -50,15 +75,21 @@ def _fail(args: argparse.Namespace, status: int, text: str) -> int:
 def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> str:
     """The error in one line; where a run can go on, with the command that does it."""
     run = getattr(args, "out", None) or getattr(args, "run", None)
-    begun = status != 2 and run is not None and run.exists()
-    remedy = f"; go on with: fedrand {args.again.format(args, run)}" if begun and args.again else ""
+    begun = status != 2 and run is not None and os.path.exists(run)
+    remedy = f"; go on with: fedrand {_again(args, run)}" if begun and args.again else ""
     if isinstance(error, KeyboardInterrupt):
-        return f"interrupted{remedy}"
+        return f"{str(error) or 'interrupted'}{remedy}"
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         place = f" ({error.filename})" if error.filename else f" ({run})" if run else ""
         return f"{'no space left on the disk' if full else error.strerror or error}{place}{remedy}"
     return " ".join(str(error).split()) + remedy
+
+
+def _again(args: argparse.Namespace, run: Path) -> str:
+    """The command that goes on, as a shell reads it."""
+    overrides = "".join(f" --set {shlex.quote(text)}" for text in getattr(args, "set", ()))
+    return args.again.format(args, shlex.quote(str(run)), overrides)
 
 
 def _run(args: argparse.Namespace, progress: Progress) -> Any:
@@ -198,7 +229,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, function, text, again in (
         ("resume", _resume, "go on with a run that was stopped", "resume {1}"),
         ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}"),
-        ("report", _report, "one HTML page about a run", "report {}"),
+        ("report", _report, "one HTML page about a run", "report {1}"),
         ("export", _export, "a run's adapter, or its merged model", ""),
     ):
         made = command(name, function, text, again)
@@ -211,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
         "reproduce",
         _reproduce,
         "a table or figure of the paper, beside its numbers",
-        "reproduce {0.name} --scale {0.scale} --seeds {0.seeds} --out {1}",
+        "reproduce {0.name} --scale {0.scale} --seeds {0.seeds} --out {1}{2}",
     )
     made.add_argument("name", metavar="NAME", help="table1 ... table4, fig2, fig3, fig4")
     made.add_argument(

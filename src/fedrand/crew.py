@@ -5,8 +5,10 @@ A run that is there already is used again or gone on with, so a crew that was st
 """
 
 import multiprocessing
+import os
 import queue
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -108,14 +110,12 @@ def _work(orders: Any, told: Any) -> None:
     """Jobs one after another, in a process of their own that is ended from outside: Ctrl-C is the parent's to answer, and
     a failure is told as any news."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     from fedrand.resident import Resident
 
     resident = Resident()
     while True:
-        try:
-            name, recipe, folder, audited = orders.recv()
-        except EOFError:  # the parent was killed
-            return
+        name, recipe, folder, audited = orders.recv()
         job = Job(Recipe.model_validate(recipe), folder, audited)
         progress = Progress(partial(_tell, told, name))
         try:
@@ -126,6 +126,13 @@ def _work(orders: Any, told: Any) -> None:
 
 def _tell(told: Any, name: str, event: Event) -> None:
     told.put((name, event))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed ends nothing itself; left alone, its runs would stay locked and could not be gone on with."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _whole(job: Job, progress: Progress, resident: "Resident") -> dict[str, Any]:

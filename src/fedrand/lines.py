@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedrand.runfile import LOST, RunFolderError
-from fedrand.tensorfile import write_atomic
+from fedrand.tensorfile import named, write_atomic
 
 
 def json_round(line: str) -> int:
@@ -29,7 +29,7 @@ class Lines:
     def append(self, lines: Iterable[str]) -> None:
         """Add whole lines; they are on the disk when this returns."""
         begin = [self.header] if self.header and not self.path.exists() else []
-        with self.path.open("a", encoding="utf-8") as file:
+        with named(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(f"{line}\n" for line in (*begin, *lines)))
             file.flush()
             os.fsync(file.fileno())

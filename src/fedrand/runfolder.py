@@ -19,7 +19,7 @@ from fedrand.messages import ServerState
 from fedrand.recipe import Recipe, differences, from_toml, to_toml
 from fedrand.runfile import LOST, RunFolderError, json_object, read_object
 from fedrand.shelf import DiskShelf
-from fedrand.tensorfile import TensorFileError, write_atomic
+from fedrand.tensorfile import PART, TensorFileError, remove_parts, write_atomic
 
 _ROUND: Mapping[str, type] = {"round": int, "clients": dict}
 
@@ -161,8 +161,7 @@ class RunFolder:
         if (known := len(self._metrics.read())) != server.round:
             raise RunFolderError(f"{self._metrics.path} holds {known} of {server.round} rounds; {LOST}")
         transcript.truncate(server.round)
-        for part in self.path.rglob(".*.part"):
-            part.unlink()
+        remove_parts(self.path)
         return server
 
     def ledger(self) -> list[Row]:
@@ -195,4 +194,4 @@ class RunFolder:
 
 def _harmless(entry: Path) -> bool:
     """What a process killed before it wrote the recipe may leave."""
-    return entry.name == ".lock" or entry.name.endswith(".part")
+    return entry.name == ".lock" or entry.name.endswith(PART)

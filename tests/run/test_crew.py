@@ -1,7 +1,10 @@
 """Several runs at once: reused, gone on with, refused; a process that is killed is told, never waited for."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -11,6 +14,7 @@ from fedrand.crew import Job, carry_out
 from fedrand.errors import InputError, RunError
 from fedrand.progress import Event, Progress
 from fedrand.recipe import load_recipe
+from fedrand.runfolder import RunFolder, RunFolderError
 
 SHORT = [
     *("train.rounds=1", "train.max_steps=1", "train.clients_per_round=2", "data.limit=40", "data.clients=2"),
@@ -65,3 +69,26 @@ def test_a_killed_process_is_an_error_that_names_its_run(tmp_path):
     with pytest.raises(RunError, match="the process of one was ended"):
         carry_out({"one": job(tmp_path, "fedavg", "train.rounds=500")}, 1, progress)
     assert time.monotonic() - started < 300
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_runs_whose_parent_was_killed_end_too_and_can_be_gone_on_with(tmp_path):
+    script = (
+        "from pathlib import Path; from fedrand.crew import *; from fedrand.recipe import load_recipe\n"
+        "if __name__ == '__main__':\n"
+        f"    recipe = load_recipe('emoji', {[*SHORT, 'train.rounds=500']!r})\n"
+        f"    job = Job(recipe, Path({str(tmp_path / 'run')!r}), False)\n"
+        "    carry_out({'one': job}, 1, Progress(lambda event: print(event, flush=True)))\n"
+    )
+    (tmp_path / "parent.py").write_text(script)
+    with subprocess.Popen([sys.executable, tmp_path / "parent.py"], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        parent.kill()
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with contextlib.suppress(RunFolderError), RunFolder(tmp_path / "run").locked():
+            return
+        time.sleep(0.2)
+    pytest.fail("the run is locked still")

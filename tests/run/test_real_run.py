@@ -121,7 +121,8 @@ def test_a_full_disk_is_one_line_and_the_resumed_run_gives_the_same_bits(run, tm
     monkeypatch.setattr(tensorfile.os, "fsync", fsync)
     assert main(arguments("--out", path, "--quiet")) == 1
     told = capsys.readouterr().err
-    assert told == f"fedrand: no space left on the disk ({path}); go on with: fedrand resume {path}\n"
+    state = path / "server" / "state.safetensors"
+    assert told == f"fedrand: no space left on the disk ({state}); go on with: fedrand resume {path}\n"
     monkeypatch.undo()
     assert not (path / "results.json").exists()
     assert RunFolder.open(path).begun

@@ -45,11 +45,15 @@ def test_a_torn_last_line_is_cut(finished, name):
     assert (finished.path / name).read_bytes() == before
 
 
-def test_a_half_written_file_left_by_a_kill_is_removed(finished):
+def test_a_half_written_file_or_folder_left_by_a_kill_is_removed(finished):
     left = finished.path / "clients" / CLIENTS[0] / ".state-r0009.safetensors.ab12.part"
     left.write_bytes(b"half")
+    adapter = finished.path / "server" / ".adapter.ab12.part"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text("half")
     go_on(finished)
     assert not left.exists()
+    assert not adapter.exists()
 
 
 def test_clients_files_are_their_owners_alone(finished):

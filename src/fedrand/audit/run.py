@@ -44,10 +44,11 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
     _refuse_cut_transcript(folder)
     from fedrand.world import build
 
-    world = world or build(folder.recipe, progress)
-    folder.check_world(world.identity(), world.split())
-    found = attacked(world, folder, progress)
-    folder.write_json("audit.json", found)
+    with folder.locked():  # so is a folder that cannot be written to
+        world = world or build(folder.recipe, progress)
+        folder.check_world(world.identity(), world.split())
+        found = attacked(world, folder, progress)
+        folder.write_json("audit.json", found)
     return found
 
 

@@ -1,8 +1,5 @@
 """A vision tower, a projector and a Llama joined in transformers' `FastVlmForConditionalGeneration`, and its folder."""
 
-import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from transformers import (
 )
 
 from fedrand.models.runtime import torch
+from fedrand.tensorfile import whole_folder
 
 Tensor = torch.Tensor
 BATCH = 32
@@ -85,22 +83,12 @@ def save(model: FastVlmForConditionalGeneration, processor: LlavaProcessor, fold
 
     The configuration keeps float32, so a plain `from_pretrained` widens the weights on load.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
+    with whole_folder(folder) as fresh:
         model.half().save_pretrained(fresh)
         processor.save_pretrained(fresh)
         _widen_on_load(fresh / "config.json")
         if card:
             (fresh / "README.md").write_text(card)
-        for file in fresh.iterdir():
-            file.chmod(0o644)
-        fresh.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        os.replace(fresh, folder)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _widen_on_load(config: Path) -> None:

@@ -29,7 +29,8 @@ MADE = {"smollm2": smollm2}  # put together on this machine when they are first 
 NAMES = (*SHIPPED, *MADE)
 SILENT = Progress()
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "bfloat16", "float16")}
-BROKEN = (OSError, ValueError, KeyError, RuntimeError, SafetensorError, ImportError)
+# What transformers raises for a folder that is not whole; TypeError and AttributeError for JSON of another shape.
+BROKEN = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, SafetensorError, ImportError)
 register()
 
 
@@ -48,13 +49,27 @@ def load_model(
     online = f"check the name, or fetch it once online: hf download {name}"
     with quiet(), explained(name, BROKEN, "check the folder's files" if Path(place).is_dir() else online):
         kind, _, processor = parts(place, options)
-        model, info = kind.from_pretrained(place, dtype=DTYPES[dtype], output_loading_info=True, **options)
-    if missing := sorted(info["missing_keys"]):
-        raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
+        more = {"output_loading_info": True, "ignore_mismatched_sizes": True} | options  # refused by name below
+        model, info = kind.from_pretrained(place, dtype=DTYPES[dtype], **more)
+    _refuse_unsound(model, info, name, dtype)
     if kind is AutoModelForImageTextToText and not hasattr(processor, "image_processor"):
         raise ModelError(f"model '{name}' has no image processor; get its preprocessor_config.json")
     with quiet():
         return choose_path(model.to(where), processor, name)
+
+
+def _refuse_unsound(model: Any, info: dict[str, Any], name: str, dtype: str) -> None:
+    """ModelError unless every weight was in the folder, with its shape, and is a number."""
+    if missing := sorted(info["missing_keys"]):
+        raise ModelError(f"model '{name}' lacks {len(missing)} weights, first {missing[0]}; get a complete copy")
+    for key, found, wanted in sorted(info["mismatched_keys"]):
+        shapes = f"{tuple(found)}, its configuration says {tuple(wanted)}"
+        raise ModelError(f"model '{name}' has the weight {key} of shape {shapes}; get files that belong together")
+    for key, value in model.named_parameters():
+        if not torch.isfinite(value).all():
+            raise ModelError(
+                f"model '{name}' has NaN or Inf in its weight {key} (as {dtype}); get a sound copy, or choose another model.dtype"
+            )
 
 
 def parts(place: str, options: dict[str, Any]) -> tuple[Any, Any, Any]:
@@ -107,7 +122,9 @@ def explained(name: str, errors: tuple[type[Exception], ...], advice: str) -> It
 
 
 def _line(error: BaseException) -> str:
-    text = str(error).strip() or type(error).__name__
+    text = str(error).strip()
+    if not text or isinstance(error, (KeyError, TypeError, AttributeError)):
+        text = f"{type(error).__name__} {text}".strip()
     return text.splitlines()[0][:160].rstrip(" .:")
 
 

