@@ -1,7 +1,7 @@
 """What makes runs unlike each other apart from their method: one line each, so that nobody compares in the dark."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fedrand.report.amounts import flat, pick, plain
 from fedrand.report.finding import Finding
@@ -15,7 +15,8 @@ SAME = ("model", "adapter", "data", "train", "evaluate", "audit")
 class Read:
     """One run as read from its folder.
 
-    leaks: the headline finding of each model, empty when not audited; threats: the verdict on each adversary.
+    leaks: the headline finding of each model, empty when not audited; threats: the verdict on each adversary; words:
+    what the audit's terms mean.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Read:
     recipe: Json
     leaks: Mapping[str, Finding]
     threats: Sequence[Threat] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 def warnings(runs: list[Read]) -> list[str]:
