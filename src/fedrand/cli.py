@@ -126,22 +126,25 @@ def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) 
 
 def _audit(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.audit.run import audit
-    from fedrand.report.terminal import audit_table, show
+    from fedrand.report.glossary import entries
+    from fedrand.report.terminal import audit_table, explained, show
 
     found = audit(args.run, progress)
     if not (args.quiet or args.json):
-        show(audit_table(found))
+        show(table := audit_table(found))
+        print(explained(entries(found), table))
         print(f"audit: {args.run}/audit.json\nnext:  fedrand report {args.run}")
     return found
 
 
 def _compare(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.report.compare import compare
-    from fedrand.report.terminal import comparison_table, show
+    from fedrand.report.terminal import comparison_table, explained, show
 
     found = compare(args.runs, args.out)
     if not (args.quiet or args.json):
-        show(comparison_table(found))
+        show(table := comparison_table(found))
+        print(explained(found.words, table))
         for warning in found.warnings:
             print(f"note: {warning}")
     return {"columns": found.names, "rows": found.rows, "warnings": found.warnings, "unpaired": found.unpaired}

@@ -25,13 +25,16 @@ def demo(out: Path, progress: Progress) -> Found:
 def tell(found: Found, out: Path) -> None:
     """The demo's last page on the terminal: quality, bytes, attacks side by side, and what they mean."""
     from fedrand.report.compare import compare
-    from fedrand.report.terminal import audit_table, comparison_table, run_table, show
+    from fedrand.report.glossary import entries
+    from fedrand.report.terminal import audit_table, comparison_table, explained, run_table, show
 
     for method in METHODS:
         show(run_table(found[method]["results"]))
-    for method in METHODS:
+    audits = {method: audit_table(found[method]["audit"]) for method in METHODS}
+    print(f"\n{explained(entries(*(found[method]['audit'] for method in METHODS)), *audits.values())}")
+    for method, table in audits.items():
         print(f"\n{method}")
-        show(audit_table(found[method]["audit"]))
+        show(table)
     show(comparison_table(compare([out / method for method in METHODS])))
     for method in METHODS:
         print(f"\nWhat this audit says of {method}:")

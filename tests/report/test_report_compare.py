@@ -76,9 +76,9 @@ def test_the_files_hold_the_same_rows(pair, read):
     assert list(rows[0]) == comparison.names
     assert json.loads((folder / "out/compare.json").read_text())["rows"] == list(comparison.rows)
     markdown = (folder / "out/compare.md").read_text()
-    assert "| a | fedrand | 7 | 1.222 | 2.222 | 0.888 |" in markdown
+    assert "| a | fedrand | 7 | 1.222 | 2.222 | 88.8 |" in markdown
     text = read((folder / "out/compare.html").read_text()).text
-    assert "0.777 \N{PLUS-MINUS SIGN} 0.055" in text and "0.618 [0.588, 0.648]" in text
+    assert "77.7 \N{PLUS-MINUS SIGN} 5.5" in text and "0.618 [0.588, 0.648]" in text
 
 
 def test_the_plot_is_a_file_on_its_own_with_a_point_per_run_and_model(pair):

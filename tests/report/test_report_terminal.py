@@ -70,7 +70,7 @@ def test_runs_are_shown_side_by_side_with_their_warnings(new_world, tmp_path):
     other.results["seed"] = 8
     comparison = compare([new_world().write(tmp_path / "a"), other.write(tmp_path / "b")])
     text = shown(comparison_table(comparison))
-    assert row(text, "CIDEr-D", "server", "test") == ["0.888", "0.888"]
+    assert row(text, "CIDEr-D", "server", "test") == ["88.8", "88.8"]
     assert "the runs differ in seed: a 7; b 8" in text
     assert "unweighted mean" in text
 

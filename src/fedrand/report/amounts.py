@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 MISSING = "\N{EN DASH}"
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+HUNDREDFOLD = ("cider_d", "cider_r")  # 0 to 10 in results.json
+CIDER_NOTE = "CIDEr is shown x 100, as the paper prints it; results.json has it raw, 0 to 10."
 
 
 def pick(tree: object, *path: str) -> object:
@@ -38,6 +40,26 @@ def count(value: object) -> str:
 def spread(mean: object, std: object, digits: int = 3) -> str:
     """Mean and standard deviation over clients, "2.100 ± 0.200"."""
     return MISSING if real(mean) is None else f"{number(mean, digits)} {PLUS_MINUS} {number(std, digits)}"
+
+
+def scaled(metric: str, value: object) -> float | None:
+    """A metric's value as people read it: CIDEr x 100, any other as it is."""
+    known = real(value)
+    return 100 * known if known is not None and metric in HUNDREDFOLD else known
+
+
+def score(metric: str, value: object) -> str:
+    """A metric's value as text, on the scale of `scaled`: 0.585 of "cider_d" -> "58.5"."""
+    return number(scaled(metric, value), _digits(metric))
+
+
+def score_spread(metric: str, mean: object, std: object) -> str:
+    """`spread` on the scale of `scaled`."""
+    return spread(scaled(metric, mean), scaled(metric, std), _digits(metric))
+
+
+def _digits(metric: str) -> int:
+    return 1 if metric in HUNDREDFOLD else 3
 
 
 def interval(value: object, low: object, high: object, digits: int = 3) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedrand.report.amounts import pick, real
+from fedrand.report.amounts import pick, scaled
 from fedrand.report.comparison import (
     BYTES,
     CLIENTS,
@@ -20,6 +20,7 @@ from fedrand.report.comparison import (
 from fedrand.report.comparison_files import write_comparison
 from fedrand.report.differences import Read, warnings
 from fedrand.report.finding import findings
+from fedrand.report.glossary import entries
 from fedrand.report.leakage import headline
 from fedrand.report.load import ReportError, audit_read, read_audit, read_environment, read_recipe, read_results
 from fedrand.report.pairs import Pairs, kept_by_item, paired_columns, paired_values, pairs
@@ -27,7 +28,7 @@ from fedrand.report.plane import Point, Span
 from fedrand.report.sections.compared import worst_by_threat
 from fedrand.report.threat import threats
 
-UTILITIES = {"cider_d": "CIDEr-D", "exact": "exact match"}
+UTILITIES = {"cider_d": "CIDEr-D x 100", "exact": "exact match"}
 
 
 def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
@@ -42,7 +43,13 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
     read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
     differences, unpaired = pairs(read)
     rows = tuple(_row(run, differences) for run in read)
-    comparison = Comparison(_columns(read, differences), rows, tuple(warnings(read)), tuple(unpaired))
+    comparison = Comparison(
+        _columns(read, differences),
+        rows,
+        tuple(warnings(read)),
+        tuple(unpaired),
+        {term: meaning for run in read for term, meaning in run.words.items()},
+    )
     if out is not None:
         write_comparison(comparison, *_points(read), worst_by_threat(read), out)
     return comparison
@@ -84,12 +91,25 @@ def _read(name: str, run: Path) -> Read:
         leaks = {model: leak for model in SUBJECTS if (leak := headline(rows, model))}
         shown = {leak.key: leak for leak in (*leaks.values(), *kept_by_item(audit or {}, rows))}
     results, recipe = read_results(run), read_recipe(run)[1]
-    return Read(name, str(run), results, audit, read_environment(run), recipe, leaks, [*shown.values()], found)
+    return Read(
+        name,
+        str(run),
+        results,
+        audit,
+        read_environment(run),
+        recipe,
+        leaks,
+        [*shown.values()],
+        found,
+        entries(audit),
+    )
 
 
 def _points(read: list[Read]) -> tuple[str, list[Point]]:
     """(name of the utility, a point per run and model whose utility and AUROC are known)."""
-    servers = {metric: [real(pick(run.results, "server", "test", metric)) for run in read] for metric in UTILITIES}
+    servers = {
+        metric: [scaled(metric, pick(run.results, "server", "test", metric)) for run in read] for metric in UTILITIES
+    }
     metric = next((metric for metric, found in servers.items() if any(value is not None for value in found)), "")
     points = [
         Point(number, str(run.results.get("method")), model, Span(leak.auroc, leak.low, leak.high), utility)
@@ -102,8 +122,8 @@ def _points(read: list[Read]) -> tuple[str, list[Point]]:
 
 def _spans(run: Read, metric: str) -> dict[str, Span]:
     """The server's utility, and the clients' mean with one standard deviation."""
-    server = real(pick(run.results, "server", "test", metric))
-    mean, std = (real(pick(run.results, "clients", part, "test", metric)) for part in ("mean", "std"))
+    server = scaled(metric, pick(run.results, "server", "test", metric))
+    mean, std = (scaled(metric, pick(run.results, "clients", part, "test", metric)) for part in ("mean", "std"))
     found = {} if server is None else {"server": Span(server)}
     if mean is not None:
         found["client"] = Span(mean) if std is None else Span(mean, mean - std, mean + std)

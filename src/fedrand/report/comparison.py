@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from fedrand.report.amounts import interval, number, pick, plain, real, spread
+from fedrand.report.amounts import CIDER_NOTE, interval, number, pick, plain, real, score, score_spread
 from fedrand.report.finding import Finding
 from fedrand.report.load import Json
 from fedrand.report.threat import Threat
@@ -16,7 +17,7 @@ NOTE = (
     "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
     "picked from all attacks of an adversary. Paired: the difference on the same items, each attack by itself and not "
     "corrected for their number; resolved where its 95% interval over clients and items leaves 0 out. Models given: these "
-    "very models, over items alone (DeLong)."
+    f"very models, over items alone (DeLong). {CIDER_NOTE}"
 )
 
 
@@ -36,13 +37,14 @@ class Column:
 class Comparison:
     """columns: what is compared; rows: raw values by name, one mapping per run.
 
-    warnings: what makes the runs unlike; unpaired: why a paired difference is not given.
+    warnings: what makes the runs unlike; unpaired: why a paired difference is not given; words: what its terms mean.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[Mapping[str, Any], ...]
     warnings: tuple[str, ...]
     unpaired: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -64,12 +66,16 @@ class Comparison:
 
 WHO = tuple(Column(name, (name,), plain) for name in ("run", "method", "seed"))
 SERVER = tuple(
-    Column(f"{label} server {split}", (f"server_{split}_{metric}",), number)
+    Column(f"{label} server {split}", (f"server_{split}_{metric}",), partial(score, metric))
     for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D"))
     for split in ("test", "ood")
 )
 CLIENTS = tuple(
-    Column(f"{label} clients test", (f"clients_test_{metric}_mean", f"clients_test_{metric}_std"), spread)
+    Column(
+        f"{label} clients test",
+        (f"clients_test_{metric}_mean", f"clients_test_{metric}_std"),
+        partial(score_spread, metric),
+    )
     for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D"))
 )
 BYTES = tuple(

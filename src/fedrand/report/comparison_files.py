@@ -9,6 +9,7 @@ from pathlib import Path
 from fedrand.report.comparison import NOTE, Comparison
 from fedrand.report.markup import Markup, element, section, table
 from fedrand.report.plane import Point, plane
+from fedrand.report.sections.glossary import glossary
 from fedrand.report.theme import METHOD_COLOURS, page, style
 from fedrand.tensorfile import write_atomic
 
@@ -48,6 +49,7 @@ def _page(comparison: Comparison, picture: Markup, worst: Markup | None) -> str:
         section("Table", _table(comparison), *_unpaired(comparison), name="table"),
         *([] if worst is None else [worst]),
         section("Utility against leakage", element("figure", picture, element("figcaption", words)), name="plot"),
+        *([glossary(comparison.words)] if comparison.words else []),
     )
 
 

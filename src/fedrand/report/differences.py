@@ -1,7 +1,7 @@
 """What makes runs unlike each other apart from their method: one line each, so that nobody compares in the dark."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fedrand.report.amounts import flat, pick, plain
 from fedrand.report.finding import Finding
@@ -16,7 +16,7 @@ class Read:
     """One run as read from its folder.
 
     audit: None when not audited; leaks: the headline finding of each model; shown: these and the others that the audit
-    kept by item; threats: the verdict on each adversary.
+    kept by item; threats: the verdict on each adversary; words: what the audit's terms mean.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Read:
     leaks: Mapping[str, Finding]
     shown: Sequence[Finding] = ()
     threats: Sequence[Threat] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def audited(self) -> bool:

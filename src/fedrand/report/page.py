@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from fedrand.report.amounts import plain
+from fedrand.report.glossary import entries
 from fedrand.report.load import audit_read, read_audit, read_environment, read_recipe, read_results, read_rounds
 from fedrand.report.markup import Markup, element
+from fedrand.report.sections.glossary import glossary
 from fedrand.report.sections.leakage import leakage
 from fedrand.report.sections.overview import cards, overview
 from fedrand.report.sections.provenance import provenance
@@ -22,6 +24,7 @@ LINKS = {
     "rounds": "Rounds",
     "bytes": "Bytes",
     "provenance": "Provenance",
+    "words": "Words",
 }
 
 
@@ -31,7 +34,7 @@ def write_page(run: Path) -> Path:
     environment, (recipe, tables) = read_environment(run), read_recipe(run)
     title = f"fedrand: {run.resolve().name}, {plain(results.get('method'))}, seed {plain(results.get('seed'))}"
     with audit_read(run):
-        shown, leaks = cards(results, audit), leakage(audit, run)
+        shown, leaks, words = cards(results, audit), leakage(audit, run), glossary(entries(audit))
     parts = [
         element("header", element("h1", title), _links()),
         shown,
@@ -42,6 +45,7 @@ def write_page(run: Path) -> Path:
         traffic(results),
         samples(results),
         provenance(run.resolve(), results, audit, environment, recipe),
+        words,
     ]
     path = run / "report.html"
     write_atomic(path, page(title, *(part for part in parts if part is not None)))

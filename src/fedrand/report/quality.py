@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from fedrand.report.amounts import MISSING, number, pick, plain, spread
+from fedrand.report.amounts import MISSING, pick, plain, score, score_spread
 
 METRICS = {
     "nll": "NLL",
@@ -52,12 +52,12 @@ def _rows(results: Mapping[str, object], wanted: Iterable[tuple[str, tuple[str, 
 
 
 def _values(results: Mapping[str, object], path: tuple[str, ...]) -> tuple[str, str, str, str]:
-    last = ("clients", "participants_last")
+    last, metric = ("clients", "participants_last"), path[-1]
     return (
-        number(pick(results, "before", *path)),
-        number(pick(results, "server", *path)),
-        spread(pick(results, "clients", "mean", *path), pick(results, "clients", "std", *path)),
-        spread(pick(results, *last, "mean", *path), pick(results, *last, "std", *path)),
+        score(metric, pick(results, "before", *path)),
+        score(metric, pick(results, "server", *path)),
+        score_spread(metric, pick(results, "clients", "mean", *path), pick(results, "clients", "std", *path)),
+        score_spread(metric, pick(results, *last, "mean", *path), pick(results, *last, "std", *path)),
     )
 
 

@@ -1,7 +1,7 @@
 """The same figures as tables for a terminal; plain aligned text where there is none."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from io import StringIO
 from typing import IO
@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedrand.report.amounts import MISSING, count, number, pick, plain
+from fedrand.report.amounts import CIDER_NOTE, MISSING, count, number, pick, plain
 from fedrand.report.comparison import NOTE, Comparison
 from fedrand.report.finding import Finding, findings
+from fedrand.report.glossary import used
 from fedrand.report.leakage import headline
 from fedrand.report.load import Json
 from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
@@ -23,7 +24,7 @@ WIDE = 10_000  # columns of a text that no terminal wraps
 
 def run_table(results: Json) -> Table:
     """Quality before and after, on every split, and bytes against FedAvg."""
-    table = _table("Quality", described(results), ("split", *HEADINGS), 2)
+    table = _table("Quality", f"{described(results)}\n{CIDER_NOTE}", ("split", *HEADINGS), 2)
     for split in SPLITS:
         for row in caption_rows(results, split):
             _add(table, split, row.label, *row.values)
@@ -100,6 +101,14 @@ def comparison_table(comparison: Comparison) -> Table:
     for line in lines:
         _add(table, *line)
     return table
+
+
+def explained(known: Mapping[str, str], *tables: Table) -> str:
+    """A line for each term of `known` that the tables use."""
+    text = StringIO()
+    for table in tables:
+        show(table, text)
+    return "\n".join(["Words:", *(f"- {line}" for line in used(known, text.getvalue()))])
 
 
 def show(table: Table, file: IO[str] | None = None) -> None:

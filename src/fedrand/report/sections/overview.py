@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fedrand.report.amounts import MISSING, number, pick, plain, spread
+from fedrand.report.amounts import MISSING, number, pick, plain, score, score_spread
 from fedrand.report.finding import findings
 from fedrand.report.leakage import headline
 from fedrand.report.load import Json
@@ -63,10 +63,12 @@ def cards(results: Json, audit: Json | None) -> Markup:
 
 def _quality(results: Json) -> list[tuple[str, str, str]]:
     found = []
-    for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D")):
-        before, after = (number(pick(results, model, "test", metric)) for model in ("before", "server"))
+    for metric, label in (("nll", "NLL"), ("cider_d", "CIDEr-D x 100")):
+        before, after = (score(metric, pick(results, model, "test", metric)) for model in ("before", "server"))
         mean, std = (pick(results, "clients", part, "test", metric) for part in ("mean", "std"))
-        found.append((f"{label}, server, test", f"{before} {ARROW} {after}", f"clients {spread(mean, std)}"))
+        found.append(
+            (f"{label}, server, test", f"{before} {ARROW} {after}", f"clients {score_spread(metric, mean, std)}")
+        )
     return found
 
 

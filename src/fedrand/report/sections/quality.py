@@ -1,6 +1,6 @@
 """Quality before and after, on the server and on the clients."""
 
-from fedrand.report.amounts import number, pick, plain
+from fedrand.report.amounts import CIDER_NOTE, pick, plain, score
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, folded, section, table
 from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
@@ -20,7 +20,7 @@ def quality(results: Json) -> Markup:
         tables.append(table(HEADINGS, [(row.label, *row.values) for row in choices], caption=caption))
     note = (
         f"Every figure is of {described(results)}. NLL is in nats per answer token, lower is better. BLEU, ROUGE-L, "
-        "exact match and multiple choice run from 0 to 1, CIDEr from 0 to 10, higher is better."
+        f"exact match and multiple choice run from 0 to 1, higher is better. {CIDER_NOTE}"
     )
     return section("Quality", element("p", note, class_="note"), *tables, _each(results), name="quality")
 
@@ -44,6 +44,8 @@ def _each(results: Json) -> Markup:
     each = pick(results, "clients", "each")
     if not isinstance(each, dict) or not each:
         return element("p", "No figures of single clients.", class_="note")
-    rows = [(name, *(number(pick(figures, "test", metric)) for metric in EACH)) for name, figures in each.items()]
+    rows = [
+        (name, *(score(metric, pick(figures, "test", metric)) for metric in EACH)) for name, figures in each.items()
+    ]
     caption = "Each client's own last model on the split test"
     return folded(f"Each of {len(rows)} clients", table(("client", *EACH.values()), rows, caption=caption))
