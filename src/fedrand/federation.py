@@ -18,7 +18,7 @@ Passed = Callable[[str, Download | Upload], None]
 
 
 def unheard(client: str, message: Download | Upload) -> None:
-    """For whom nobody waits."""
+    """Where nobody keeps account."""
 
 
 class Shelf(Protocol):

@@ -43,12 +43,12 @@ def test_the_verdict_counts_what_is_confounded_and_claims_no_leak_by_it(world):
     rows = world.audit["protocols"]["P1"]["rows"]
     rows[1].update(confounded=True, over_blind={"value": 0.01, "low": -0.01, "high": 0.03})
     words = verdict(rows_of(world, "server"))
-    assert "no leak found by these attacks" in words and words.endswith("tells the two sides apart as well.")
+    assert "nothing is resolved by these attacks" in words and words.endswith("tells the two sides apart as well.")
 
 
 def test_the_verdict_without_a_leak_says_what_is_not_ruled_out(world):
     words = verdict(rows_of(world, "server")[:1])
-    assert "no leak found by these attacks" in words
+    assert "nothing is resolved by these attacks" in words
     assert "A leak up to AUROC 0.542 is not ruled out." in words
 
 

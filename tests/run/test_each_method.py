@@ -195,3 +195,21 @@ def test_each_method_is_audited_to_the_end(run, method, tmp_path):
     found = json.loads((folder / "audit.json").read_text())
     assert len(found["threats"]) == 7
     assert any(row["applies"] for row in found["protocols"]["P1"]["rows"]) == (method != "local")
+
+
+def test_two_methods_with_one_seed_are_compared_on_the_same_items(run, tmp_path):
+    folders = [shutil.copytree(run(method).path, tmp_path / method) for method in ("fedavg", "fedrand")]
+    for folder in folders:
+        assert main(["audit", str(folder), "--quiet"]) == 0
+    assert main(["compare", *map(str, folders), "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    found = json.loads((tmp_path / "out" / "compare.json").read_text())
+    first, second = found["rows"]
+    stem = "paired_T0_server_reference_answer"
+    assert second[f"{stem}_low"] <= second[stem] <= second[f"{stem}_high"] and second[f"{stem}_resolved"] in (
+        True,
+        False,
+    )
+    assert second[stem] == pytest.approx(
+        second["auroc_T0_server_reference_answer"] - first["auroc_T0_server_reference_answer"]
+    )
+    assert not any("other samples" in line for line in found["unpaired"])

@@ -53,7 +53,7 @@ def verdict(rows: list[Finding]) -> str:
         highs = [row.high for row in tried]
         ceiling = "of any size" if None in highs else f"up to AUROC {number(max(filter(None, highs)))}"
         return (
-            f"None of {len(tried)} intervals ({level}) lies above 0.5 and the base model's own value: no leak found by "
+            f"None of {len(tried)} intervals ({level}) lies above 0.5 and the base model's own value: nothing is resolved by "
             f"these attacks. A leak {ceiling} is not ruled out." + _confounded(tried)
         )
     top = max(above, key=lambda row: row.low or 0.0)
