@@ -22,6 +22,7 @@ from fedrand.federation import TooFewClients
 from fedrand.progress import Progress, for_terminal
 
 Command = Callable[[argparse.Namespace, Progress], Any]
+MOST = 1000  # seeds of an experiment, or processes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -194,8 +195,8 @@ def _demo(args: argparse.Namespace, progress: Progress) -> Any:
 
 
 def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 or more")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no count; give 1 to {MOST}")
     return int(text)
 
 

@@ -38,8 +38,14 @@ def merge(run: Path, out: Path) -> None:
 
 def _trained(run: Path, out: Path) -> RunFolder:
     folder = RunFolder.open(run)
-    if not folder.begun or folder.server().round == 0:
+    if not folder.begun or (server := folder.server()).round == 0:
         raise RunFolderError(f"{run} has trained no round yet; go on with: fedrand resume {run}")
+    folder.check_recipe(free="audit")
+    if untrained(server):
+        raise RunFolderError(
+            f"{run}: no B was averaged in any of {server.round} rounds, so the server's model is the base model "
+            f"{folder.recipe.model.name}; use that one, or a run of another strategy"
+        )
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out} is there already; name another folder")
     return folder

@@ -110,10 +110,10 @@ class RunFolder:
         self.write_json("data/split.json", split)
         self.commit(server)
 
-    def check_recipe(self) -> None:
-        """RunFolderError when the recipe is not the one the run began with, naming what changed."""
-        began = self.read_json("environment.json")["recipe"]
-        if changed := list(differences(began, self.recipe.model_dump(mode="json"))):
+    def check_recipe(self, free: str = "") -> None:
+        """RunFolderError when the recipe is not the one the run began with, naming what changed; a table `free` may have."""
+        began, now = self.read_json("environment.json")["recipe"], self.recipe.model_dump(mode="json")
+        if changed := [line for line in differences(began, now) if not free or not line.startswith(f"{free}.")]:
             self._refuse(f"recipe.toml changed since the run began: {'; '.join(changed)}")
 
     def check_world(self, environment: Mapping[str, Any], split: Mapping[str, Any]) -> None:

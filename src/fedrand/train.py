@@ -92,7 +92,8 @@ def _gradient(
     loss = torch.nn.functional.cross_entropy(vlm.head(answer_hidden(vlm, batch)), batch.targets)
     value = loss.item()
     if not math.isfinite(value):
-        raise ClientError(f"the loss is {value} at step {step + 1}; lower train.lr")
+        cause = "lower train.lr" if step else "the adapter it began with is broken: lower train.lr or privacy.noise"
+        raise ClientError(f"the loss is {value} at step {step + 1}; {cause}")
     adapter.grad.zero_()
     if loss.requires_grad:
         loss.backward()

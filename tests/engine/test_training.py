@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from equipment import equipped, random_params
 from reference_loop import PlainLoop
+from torch.utils.checkpoint import checkpoint
 
 from fedrand.models import load_model
 from fedrand.models.load import quiet
@@ -148,6 +149,25 @@ def test_a_loss_that_breaks_is_an_error_that_names_the_step(engine, examples):
 def test_a_model_whose_adapter_gets_no_gradient_is_an_error_at_the_first_step(engine, examples):
     with engine[1].off(), pytest.raises(ClientError, match="the loss reaches none of the tensors"):
         run(engine, examples)
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad:UserWarning")
+def test_a_base_wrapped_for_gradient_checkpointing_that_cuts_the_gradient_is_an_error(engine, examples):
+    def wrapped(forward):
+        return lambda *given, **named: checkpoint(lambda *some: forward(*some, **named), *given, use_reentrant=True)
+
+    for layer in engine[0].model.model.language_model.layers:
+        layer.forward = wrapped(layer.forward)
+    with pytest.raises(ClientError, match="the loss reaches none of the tensors"):
+        run(engine, examples)
+
+
+def test_a_broken_start_is_not_blamed_on_the_rate_alone(engine, examples):
+    vlm, adapter, features = engine
+    start = {key: value * np.nan for key, value in random_params(adapter).items()}
+    encoded = [vlm.encode(example) for example in examples]
+    with pytest.raises(ClientError, match=r"nan at step 1; the adapter it began with is broken: .*privacy\.noise"):
+        train(vlm, adapter, features, encoded, start, frozenset(adapter.keys), SETTINGS, stream(0))
 
 
 def test_a_learner_starts_with_b_zero_and_a_as_peft_draws_it(engine):

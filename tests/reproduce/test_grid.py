@@ -2,9 +2,12 @@
 
 import csv
 import io
+import re
+from itertools import product
 
 import pytest
 
+from fedrand.errors import InputError
 from fedrand.reproduce.experiments import EXPERIMENTS, METHODS, recipe_of, run_name
 from fedrand.reproduce.grid import Grid
 from fedrand.reproduce.paper import printed
@@ -39,6 +42,33 @@ def grid():
             for data in experiment.data:
                 runs[data, row, seed] = found(level + 0.01 * seed)
     return Grid("table1", experiment, runs, range(3))
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("seed=7", "would make seed 7 in the row 'FedRand rho 0.3', seed 0; leave seed out"),
+        ("strategy.name=fedavg", "would make strategy.name fedavg in the row 'FedRand rho 0.3'"),
+        ("strategy.rho=0.4", "would make strategy.rho 0.4 in the row 'FedRand rho 0.3'"),
+        ("data.name=emoji", "would make data.name emoji in the row 'FedRand rho 0.3'"),
+    ],
+)
+def test_a_row_is_of_the_method_the_data_and_the_seed_that_it_is_shown_with(override, said):
+    assert recipe_of("demo", "questions", "FedRand rho 0.3", 0, ("train.rounds=2",)).train.rounds == 2
+    with pytest.raises(InputError, match=re.escape(said)):
+        recipe_of("demo", "questions", "FedRand rho 0.3", 0, (override,))
+
+
+def test_every_row_of_every_experiment_can_be_made():
+    for experiment in EXPERIMENTS.values():
+        for data, method in product(experiment.data, (*experiment.rows, *experiment.extra, experiment.against)):
+            assert recipe_of("demo", data, method, 2, ()).seed == 2
+
+
+def test_a_figure_that_is_no_number_was_not_measured(grid):
+    for broken in ({}, {"mean": None}, {"mean": {"test": {"cider_d": "much"}}}):
+        grid.runs["captions", "FedAvg", 1]["results"]["clients"] = broken
+        assert line(grid, "FedAvg", "client", "CIDEr").here.n == 2
 
 
 def line(grid, row, part, column):

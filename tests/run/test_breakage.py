@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fedrand import evaluate
+from fedrand import evaluate, world
 from fedrand.cli import main
 from fedrand.errors import RunError
 from fedrand.runfolder import RunFolder
@@ -87,6 +87,29 @@ def test_a_transcript_whose_index_lost_its_last_lines_is_not_audited(copied, cap
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:-2]))
     assert main(["audit", str(copied.path), "--quiet"]) == 2
     assert "the transcript is not whole" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("audit",), ("export", "--merge")])
+def test_a_run_is_not_told_of_by_another_recipe_than_it_was_made_by(copied, tmp_path, capsys, words):
+    toml = copied.path / "recipe.toml"
+    toml.write_text(toml.read_text().replace("scale = 1.0", "scale = 2.0").replace("bootstrap = 20", "bootstrap = 21"))
+    command, *option = words
+    assert main([command, str(copied.path), *(part for one in option for part in (one, str(tmp_path / "out")))]) == 2
+    assert "recipe.toml changed since the run began: adapter.scale was 1.0, is 2.0; put it" in capsys.readouterr().err
+
+
+def test_how_an_audit_is_made_may_change_after_the_run(copied):
+    toml = copied.path / "recipe.toml"
+    toml.write_text(toml.read_text().replace("bootstrap = 20", "bootstrap = 21"))
+    assert main(["audit", str(copied.path), "--quiet"]) == 0
+
+
+def test_an_audit_that_cannot_be_written_is_refused_before_any_attack(copied, capsys, monkeypatch):
+    monkeypatch.setattr(world, "build", lambda *given: pytest.fail("attacked, to be kept nowhere"))
+    (copied.path / ".lock").unlink()
+    (copied.path / ".lock").mkdir()  # as root may write anywhere, this stands for a folder mounted read-only
+    assert main(["audit", str(copied.path), "--quiet"]) == 1
+    assert f"Is a directory ({copied.path / '.lock'})" in capsys.readouterr().err
 
 
 def test_a_run_is_not_gone_on_with_when_a_client_lost_its_state(copied, capsys):

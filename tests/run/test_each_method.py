@@ -6,14 +6,21 @@ import os
 import shutil
 
 import pytest
+from peft import PeftModel
 from PIL import Image
 from safetensors.numpy import load_file
+from transformers import AutoModelForImageTextToText
 
 from fedrand import tensorfile
 from fedrand.adapter_file import load_peft
 from fedrand.audit.transcript import oracle
 from fedrand.cli import main
+from fedrand.datasets import load_dataset
+from fedrand.lora import Adapter
+from fedrand.models.load import SHIPPED, load_model
+from fedrand.models.runtime import torch
 from fedrand.params import Key, identical
+from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.runfolder import RunFolder
 from fedrand.strategy import Turn
@@ -92,6 +99,41 @@ def test_each_method_runs_to_the_end_and_its_adapter_is_the_servers(run, method)
     assert results["clients"]["n"] >= 1
     assert results["server"]["test"]["nll"] > 0
     assert identical(load_peft(folder.adapter).params, folder.server().params)
+
+
+@torch.no_grad()
+def logits(model, vlm, example):
+    pixels = vlm.path.pixels([example.image.load()])
+    return model(input_ids=torch.from_numpy(vlm.encode(example).input_ids)[None], pixel_values=pixels).logits
+
+
+EXPORTED = ("fedavg", "fedavg-hadamard", "fedrand", "fedper", "fedpara", "pfedpara", "centralised")
+
+
+@pytest.mark.parametrize("method", EXPORTED)
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
+def test_what_each_method_exports_gives_the_servers_logits_in_peft_and_in_plain_transformers(run, method, tmp_path):
+    folder = run(method)
+    for form in ("adapter", "merge"):
+        assert main(["export", str(folder.path), f"--{form}", str(tmp_path / form), "--quiet"]) == 0
+    vlm, table = load_model("tiny"), folder.recipe.adapter
+    base = AutoModelForImageTextToText.from_pretrained(SHIPPED["tiny"])
+    example = load_dataset(folder.recipe.data, 0, Progress()).splits["test"][0]
+    before = logits(base, vlm, example)
+    Adapter.attach(vlm, table.rank, table.scale, kind=table.kind).load(folder.server().params)
+    ours = logits(vlm.model, vlm, example)
+    theirs = PeftModel.from_pretrained(base, tmp_path / "adapter").eval()
+    merged = AutoModelForImageTextToText.from_pretrained(tmp_path / "merge")
+    for other in (theirs, merged):
+        torch.testing.assert_close(logits(other, vlm, example), ours, atol=1e-4, rtol=1e-4)
+    assert float((ours - before).abs().max()) > 1e-3
+
+
+def test_a_method_that_averages_nothing_has_nothing_to_export(run, tmp_path, capsys):
+    assert main(["export", str(run("local").path), "--adapter", str(tmp_path / "adapter"), "--quiet"]) == 2
+    assert (
+        "no B was averaged in any of 3 rounds, so the server's model is the base model tiny" in capsys.readouterr().err
+    )
 
 
 def private(folder):

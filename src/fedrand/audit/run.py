@@ -41,6 +41,7 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
     if not folder.finished:
         raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
     folder.read_json("results.json")  # refused before minutes of attacks, not after
+    folder.check_recipe(free="audit")
     _refuse_cut_transcript(folder)
     from fedrand.world import build
 

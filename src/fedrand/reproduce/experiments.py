@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+from fedrand.errors import InputError
 from fedrand.recipe import Recipe, load_recipe
 from fedrand.reproduce.figures import Figure, auroc, score
 
@@ -118,11 +120,21 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 
 
 def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[str, ...] = ()) -> Recipe:
-    """The recipe of one run."""
+    """The recipe of one run. InputError when an override would make it another row, or another seed, than it is shown as."""
     name, *more = DATA[scale][data]
     chosen = METHODS["both"].get(method) or METHODS[scale][method]
-    demo = DEMO if scale == "demo" else ()
-    return load_recipe(name, [*more, *chosen, *SPARED, *demo, f"seed={seed}", *overrides])
+    demo, own = DEMO if scale == "demo" else (), [*more, *chosen, f"seed={seed}"]
+    made = load_recipe(name, [*SPARED, *demo, *own, *overrides])
+    for key, value in (text.split("=") for text in own):
+        if str(_at(made, key)).lower() != value:
+            raise InputError(
+                f"--set would make {key} {_at(made, key)} in the row '{method}', seed {seed}; leave {key} out"
+            )
+    return made
+
+
+def _at(recipe: Recipe, key: str) -> object:
+    return reduce(lambda table, name: getattr(table, name, None), key.split("."), recipe)
 
 
 def run_name(data: str, method: str, seed: int) -> str:

@@ -27,11 +27,8 @@ class Figure:
         """The number of one run's server model or of its clients (the mean over them); None where it was not measured."""
         if self.attack:
             return _scaled(_auroc(found.get("audit"), part, *self.attack), self.factor)
-        results = found["results"]
-        if self.path[0] == "bytes":
-            return _scaled(_at(results, self.path), self.factor)
-        figures = results["server"] if part == "server" else results["clients"]["mean"]
-        return _scaled(_at(figures, self.path), self.factor)
+        model = () if self.path[0] == "bytes" else ("server",) if part == "server" else ("clients", "mean")
+        return _scaled(_at(found["results"], (*model, *self.path)), self.factor)
 
 
 def score(heading: str, split: str, metric: str, data: str = "captions") -> Figure:
@@ -45,17 +42,17 @@ def auroc(attack: str, slice: str, protocol: str = "P0") -> Figure:
     return Figure(f"AUROC {attack} {slice}{words}", "captions", attack=(protocol, attack, slice))
 
 
-def _at(tree: Any, path: Sequence[str]) -> float | None:
+def _at(tree: Any, path: Sequence[str]) -> Any:
     for key in path:
         tree = tree.get(key) if isinstance(tree, Mapping) else None
     return tree
 
 
 def _auroc(audit: Mapping[str, Any] | None, model: str, protocol: str, attack: str, slice: str) -> float | None:
-    rows = (audit or {}).get("protocols", {}).get(protocol, {}).get("rows", ())
+    rows = _at(audit, ("protocols", protocol, "rows")) or ()
     wanted = (model, attack, slice)
     return next((row.get("auroc") for row in rows if (row["model"], row["attack"], row["slice"]) == wanted), None)
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
-    return None if value is None else factor * value
+def _scaled(value: Any, factor: float) -> float | None:
+    return factor * value if isinstance(value, (int, float)) else None
