@@ -49,7 +49,7 @@ $(VENV)/base: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "fedrand needs Python 3.11 or newer, '$(PYTHON)' is $$($(PYTHON) --version 2>&1); name one: make PYTHON=python3.12" >&2; \
 		exit 1; }
-	@echo 'Making $(VENV), once: PyTorch, transformers and what they need. About 0.3 GB to download and 1.2 GB on disk'
+	@echo 'Making $(VENV), once: PyTorch, transformers and what they need. About 0.3 GB to download and 1.3 GB on disk'
 	@echo 'with a CPU build of PyTorch, several GB with the CUDA build that pip takes on Linux by itself; a few minutes.'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(INSTALL) torch==2.13.0
@@ -57,6 +57,6 @@ $(VENV)/base: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/ready: $(VENV)/base
-	@echo 'Adding to $(VENV) what tests, lint and figures take: about 0.1 GB to download and 0.4 GB on disk; a minute or two.'
+	@echo 'Adding to $(VENV) what tests, lint and figures take: about 0.1 GB to download and 0.3 GB on disk; a minute or two.'
 	$(INSTALL) -e '.[dev]'
 	@touch $@
