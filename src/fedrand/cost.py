@@ -66,7 +66,7 @@ class Forecast:
 
     def __str__(self) -> str:
         return (
-            f"forecast: {self.parameters / 1e6:,.1f} M parameters, adapter {self.adapter:,}; "
+            f"estimate, nothing run: {self.parameters / 1e6:,.1f} M parameters, adapter {self.adapter:,}; "
             f"{self.step / 1e9:,.1f} GFLOP a step, {self.steps:,.0f} steps; "
             f"{self.traffic / 2**20:,.1f} MiB travel; {self.memory / 2**30:.1f} GiB of memory beside Python's own"
         )

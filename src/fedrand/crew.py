@@ -52,6 +52,9 @@ def carry_out(jobs: Mapping[str, Job], workers: int, progress: Progress) -> Foun
     told = context.Queue()
     waiting = iter(jobs.items())
     crew = [_hired(context, told) for _ in range(min(workers, len(jobs)))]
+    progress.say(
+        f"starting {len(crew)} processes; each loads PyTorch and the model, some ten seconds of silence, then sees the images"
+    )
     idle, busy = list(crew), dict[str, Worker]()
     found: Found = {}
     try:

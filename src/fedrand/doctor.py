@@ -61,8 +61,10 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
     steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
     whole = seconds * steps * train.epochs * world.clients_per_round * train.rounds
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    length = f"about {whole:.0f} s for {train.rounds} rounds"
-    progress.say(f"training: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far")
+    length = f"at that pace about {whole:.0f} s of training for {train.rounds} rounds"
+    progress.say(
+        f"measured, {STEPS} trial steps: {1000 * seconds:.0f} ms a step, {length}; {peak:.1f} GiB at most so far"
+    )
     disk = _disk_bytes(world)
     progress.say(f"disk: about {disk / 2**20:.0f} MiB in the run's folder")
     return {
@@ -87,7 +89,8 @@ def _foretold(
         return None
     rate = measured_rate()
     progress.say(
-        f"{found}; about {found.seconds(rate):,.0f} s at the {rate / 1e9:.0f} GFLOP/s of a matrix product here"
+        f"{found}; about {found.seconds(rate):,.0f} s of training and image features if all ran at the "
+        f"{rate / 1e9:.0f} GFLOP/s of a matrix product here"
     )
     return found
 

@@ -37,7 +37,7 @@ class Line(NamedTuple):
     amount: Amount
 
     def __str__(self) -> str:
-        often = "" if self.share == 1 else f" in about {self.share:.0%} of draws"
+        often = "" if self.share == 1 else f", in about {self.share:.0%} of the rounds that a client takes part in"
         return f"{self.what:<7} {self.part:<6} {self.amount}{often}"
 
 

@@ -63,7 +63,7 @@ ONLY_FOR = {
 
 
 class DataTable(Table):
-    """clients: how many a partition makes; partition = "client" takes them from the data. limit: at most so many
+    """clients: how many a partition makes; 0 where partition = "client" takes them from the data. limit: at most so many
     examples in all, 0 for no bound. holdout: a coin per group keeps about half of each client's pool untrained.
 
     path, ood_path: a folder, or "hub:OWNER/NAME". source, label_rule, sizes: of COCO; sizes are images to train on, to
@@ -80,15 +80,22 @@ class DataTable(Table):
     sizes: Annotated[tuple[Count, Count, Count], BeforeValidator(_tuple)] = (50_000, 5_000, 5_000)
     validation: bool = False
     prompt: str = ""
-    clients: Count = 12
+    clients: Annotated[int, Field(ge=0)] = 12
     partition: Literal["dirichlet", "iid", "label", "client"] = "dirichlet"
     alpha: Positive = 0.5
     min_size: Count = 10
     holdout: bool = True
     limit: Annotated[int, Field(ge=0)] = 0
 
+    @model_validator(mode="before")
+    @classmethod
+    def _as_many_as_the_data_have(cls, tree: Any) -> Any:
+        return {**tree, "clients": 0} if isinstance(tree, dict) and tree.get("partition") == "client" else tree
+
     @model_validator(mode="after")
     def _keys_fit_the_name(self) -> "DataTable":
+        if not self.clients and self.partition != "client":
+            raise ValueError('clients is 0, which stands for those of partition = "client"; choose 1 or more')
         if self.name in PATHS and not self.path:
             raise ValueError(f'name = "{self.name}" needs path, {PATHS[self.name]}; give it as data.path=FOLDER')
         for key, names in ONLY_FOR.items():

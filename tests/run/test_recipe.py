@@ -185,3 +185,12 @@ def test_odd_characters_come_back_from_a_written_recipe(tmp_path):
     made = made.model_copy(update={"model": made.model.model_copy(update={"name": "a\x7f# \u00e9"})})
     (tmp_path / "recipe.toml").write_text(to_toml(made), encoding="utf-8")
     assert from_toml(tmp_path / "recipe.toml") == made
+
+
+def test_clients_that_the_data_name_are_no_number_of_the_recipe(tmp_path):
+    named = load_recipe("emoji", ["data.partition=client", "data.clients=5"])
+    assert named.data.clients == 0
+    (tmp_path / "recipe.toml").write_text(to_toml(named))
+    assert from_toml(tmp_path / "recipe.toml") == named
+    with pytest.raises(RecipeError, match="clients is 0, which stands for those of partition"):
+        load_recipe("emoji", ["data.clients=0"])
