@@ -18,11 +18,11 @@ from fedrand.models import Encoded, VisionLanguageModel
 from fedrand.models.fast import BATCH
 from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
-from fedrand.plan import DRAWS, Shapes, amount
+from fedrand.plan import Shapes, amount
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
-from fedrand.strategy import Strategy, Turn
+from fedrand.strategy import Strategy, Turn, odds
 
 SILENT = Progress()
 COPIES = 4  # of the adapter beside itself and its gradient: AdamW's two moments, its temporary, the start of the round
@@ -128,12 +128,12 @@ def traffic(recipe: Recipe, shapes: Shapes, clients: Sequence[str]) -> float:
 
 
 def _turn_bytes(strategy: Strategy, shapes: Shapes, turn: Turn, asked: int) -> float:
-    """What one client's turn sends both ways, the mean of many draws in each place among those asked."""
-    keys, rng, turns = frozenset(shapes), stream(0, "traffic"), asked * -(-DRAWS // asked)
-    splits = [strategy.sharing.split(keys, replace(turn, place=n % asked, of=asked), rng) for n in range(turns)]
-    down = [strategy.held(keys) if strategy.download == "both" else split.needed for split in splits]
-    sent = Counter(keys for way in (down, [split.shared for split in splits]) for keys in way)
-    return sum(count * amount(keys, shapes).bytes for keys, count in sent.items()) / turns
+    """What one client's turn sends both ways, on average over its draws and its place among those asked."""
+    keys = frozenset(shapes)
+    turns = odds(strategy.sharing, keys, replace(turn, of=asked))
+    down = [(chance, strategy.held(keys) if strategy.download == "both" else one.needed) for chance, one in turns]
+    up = [(chance, split.shared) for chance, split in turns]
+    return sum(chance * amount(sent, shapes).bytes for chance, sent in (*down, *up))
 
 
 def bare_adapter(vlm: VisionLanguageModel, rank: int, kind: str = "lora") -> Adapter:

@@ -52,7 +52,7 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
         write_atomic(out / "clients.svg", dealt(classes, style("drawing.css")))
         progress.say(f"picture: {out / 'clients.svg'}")
     progress.say(_labels(world))
-    progress.say(describe(world.strategy, world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes, world.clients_per_round))
     seconds = _seconds_per_step(world)
     batch, train = recipe.train.batch_size, recipe.train
     steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
