@@ -113,6 +113,14 @@ class Bench:
         """Everything that attacks on one client's model or uploads are asked about."""
         return tuple(e for some in (self.sides[client], self.canaries[client]) for side in some for e in side)
 
+    @property
+    def everyone(self) -> Examples:
+        """All examples that a model shared by all clients is attacked with."""
+        sides, canaries = (
+            [e for some in of.values() for side in some for e in side] for of in (self.sides, self.canaries)
+        )
+        return (*sides, *canaries, *self.shifted)
+
     def strangers(self, client: str) -> Examples:
         """Other clients' members, about as many as the client's own, by whole groups (P2)."""
         rest = [e for name, sides in self.sides.items() if name != client for e in sides.members]

@@ -58,12 +58,11 @@ class Models:
 def attacked_models(bench: Bench) -> Models:
     """One forward pass and one decoding of each model over the examples it is attacked with."""
     sides = [e for some in bench.sides.values() for side in some for e in side]
-    canaries = [e for some in bench.canaries.values() for side in some for e in side]
     attacks = score_attacks(bench.table.k, bench.table.attacks, [*sides, *bench.shifted])
-    everyone, steps = [*sides, *canaries, *bench.shifted], 2 + 2 * len(bench.views)
+    steps = 2 + 2 * len(bench.views)
     scores: dict[str, dict[str, Scored]] = {"base": {}, "server": {}, "client": {}, "oracle": {}}
     for done, (model, params) in enumerate((("base", None), ("server", bench.final)), 1):
-        scores[model]["all"] = scored(bench.world, everyone, params, attacks)
+        scores[model]["all"] = scored(bench.world, bench.everyone, params, attacks)
         bench.progress.step("audit", done, steps, f"{model} model")
     known = {name: rebuilt(view).params for name, view in bench.views.items()}
     for done, (name, params) in enumerate(known.items()):

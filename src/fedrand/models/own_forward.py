@@ -8,7 +8,7 @@ still computed once per image and handed to the forward as `mm_encoder_outputs`.
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image
 
@@ -21,8 +21,7 @@ Inputs = dict[str, Any]
 _OURS = {"input_ids", "attention_mask", "labels"}  # of what a processor returns per token
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """One image. output: what the tower and connector made of it, as the model's own class holds it; beside: what else
     the language side asks of an image, such as its grid."""
 
