@@ -23,7 +23,7 @@ from fedrand.messages import ServerState
 from fedrand.metrics import answer_scores, caption_scores, text_accuracy
 from fedrand.params import Params
 from fedrand.progress import Progress
-from fedrand.score import token_scores
+from fedrand.score import each_score
 from fedrand.shelf import DiskShelf
 from fedrand.world import World
 
@@ -56,14 +56,16 @@ def evaluate(world: World, params: Params, described: Mapping[str, Sequence[Exam
 
 def loss(world: World, examples: Sequence[Example]) -> Figures:
     """Mean negative log-likelihood per answer token, nats; `nll_n` tokens, `n` examples."""
-    scores = token_scores(world.vlm, world.features, world.encoded(examples), world.recipe.evaluate.batch_size)
-    tokens = sum(len(score.logp) for score in scores)
-    total = -sum(float(np.sum(score.logp, dtype=np.float64)) for score in scores)
+    size, sums, tokens = world.recipe.evaluate.batch_size, np.zeros(len(examples)), 0
+    for place, score in each_score(world.vlm, world.features, world.encoded(examples), size):
+        sums[place] = np.sum(score.logp, dtype=np.float64)
+        tokens += len(score.logp)
+    total = -sum(sums.tolist())
     if not math.isfinite(total):
         raise RunError(
             "the model's loss is no number: training broke it; start anew with a lower train.lr or less noise"
         )
-    return {"nll": total / tokens, "nll_n": tokens, "n": len(scores)}
+    return {"nll": total / tokens, "nll_n": tokens, "n": len(examples)}
 
 
 def server_loss(world: World, server: ServerState) -> dict[str, float]:

@@ -128,12 +128,23 @@ def token_scores(
     clamp: float = 0.0,
 ) -> list[TokenScores]:
     """Scores of each example's answer, in the order given; with `prompt`, entropies at the prompt's positions too."""
-    scores: dict[int, TokenScores] = {}
+    scores = dict(each_score(vlm, features, encoded, batch_size, prompt, clamp))
+    return [scores[i] for i in range(len(encoded))]
+
+
+def each_score(
+    vlm: VisionLanguageModel,
+    features: ImageFeatures,
+    encoded: Sequence[Encoded],
+    batch_size: int = 64,
+    prompt: bool = False,
+    clamp: float = 0.0,
+) -> Iterator[tuple[int, TokenScores]]:
+    """`token_scores` with their places, a batch of like lengths at a time: no more than a batch is held."""
     for indices in _by_length(encoded, batch_size):
         some = [encoded[i] for i in indices]
         batch = collate(vlm, features, some)
-        scores |= dict(zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True))
-    return [scores[i] for i in range(len(encoded))]
+        yield from zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True)
 
 
 def nll(scores: Sequence[TokenScores]) -> float:

@@ -48,6 +48,10 @@ class World:
     def encoded(self, examples: Iterable[Example], *, with_answer: bool = True) -> list[Encoded]:
         return [self.vlm.encode(example, with_answer=with_answer) for example in examples]
 
+    def encodings(self, examples: Iterable[Example]) -> Iterator[Encoded]:
+        """As `encoded`, one after the other: nothing is kept."""
+        return map(self.vlm.encode, examples)
+
     def look(self, examples: Iterable[Example], progress: Progress = SILENT) -> None:
         """Compute what the model makes of their images, where it is not known yet; DataError names a broken image."""
         self.features.prepare((example.image for example in examples), progress)

@@ -7,7 +7,7 @@ import numpy as np
 from fedrand.audit.attacks.lira import offline_lira
 from fedrand.audit.attacks.rmia import rmia
 from fedrand.audit.models import Models
-from fedrand.audit.rows import Row, sampled
+from fedrand.audit.rows import Row, parted
 from fedrand.audit.scoring import likelihoods
 from fedrand.data.example import DataError, Example
 from fedrand.datasets import some
@@ -43,8 +43,8 @@ def shadows(world: World, start: Params, count: int, size: int, rng: np.random.G
 
 def shadow_scores(
     world: World, target: Params, shadows: Sequence[Params], examples: Sequence[Example], population: Sequence[Example]
-) -> dict[str, dict[str, float]]:
-    """Attack (of ATTACKS) -> example id -> score of the target model, on log-likelihoods per answer token.
+) -> dict[str, np.ndarray]:
+    """Attack (of ATTACKS) -> the target model's score of each example, on log-likelihoods per answer token.
 
     population: examples that no model was trained on, for RMIA.
     """
@@ -52,11 +52,7 @@ def shadow_scores(
     own = likelihoods(world, both, target)
     theirs = np.column_stack([likelihoods(world, both, shadow) for shadow in shadows])
     n = len(examples)
-    found = {"LiRA": offline_lira(own[:n], theirs[:n]), "RMIA": rmia(own[:n], theirs[:n], own[n:], theirs[n:])}
-    return {
-        name: {example.id: float(value) for example, value in zip(examples, values, strict=True)}
-        for name, values in found.items()
-    }
+    return {"LiRA": offline_lira(own[:n], theirs[:n]), "RMIA": rmia(own[:n], theirs[:n], own[n:], theirs[n:])}
 
 
 def shadow_rows(models: Models) -> Iterator[Row]:
@@ -75,11 +71,11 @@ def shadow_rows(models: Models) -> Iterator[Row]:
     found = dict(_by_client(models, count))
     for threat, model in (("T1", "server"), ("T3", "client")):
         for attack in ATTACKS:
-            samples = sampled(bench.sides, lambda client, e, m=model, a=attack: found[m, client][a][e.id])
-            yield Row(threat, model, attack, "answer", samples)
+            scores = {client: found[model, client][attack] for client in bench.sides}
+            yield Row(threat, model, attack, "answer", parted(bench.sides, scores))
 
 
-def _by_client(models: Models, count: int) -> Iterator[tuple[tuple[str, str], dict[str, dict[str, float]]]]:
+def _by_client(models: Models, count: int) -> Iterator[tuple[tuple[str, str], dict[str, np.ndarray]]]:
     """(model, client) -> scores; shadows start where the attacked client's last round did, the server's where its did."""
     bench = models.bench
     population = subset(bench.world.dataset.auxiliary, POPULATION)
