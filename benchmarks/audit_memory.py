@@ -31,13 +31,15 @@ def main() -> None:
         print(json.dumps(audit(options.one)))
         return
     running = {size: _process(size) for size in sorted(options.examples)}
-    found = {size: _result(one) for size, one in running.items()}
-    few, many = found[min(found)], found[max(found)]
-    for size, one in found.items():
+    found: dict[int, dict[str, float]] = {}
+    for size, process in running.items():
+        one = found[size] = _result(process)
         print(
             f"{size:7} examples  before {one['before']:6.1f} MB  examples {one['data']:6.1f}  peak: score {one['score']:6.1f}"
-            f"  tell {one['tell']:6.1f} MB  {one['seconds']:6.1f} CPU-s"
+            f"  tell {one['tell']:6.1f} MB  {one['seconds']:6.1f} CPU-s",
+            flush=True,
         )
+    few, many = found[min(found)], found[max(found)]
     more = max(found) - min(found)
     for part in ("score", "tell"):
         grown = many[part] - few[part] - (many["data"] - few["data"])

@@ -47,21 +47,22 @@ def _scores(members: Examples, others: Examples, x: Table, rng: np.random.Genera
 class _Words:
     """[n, words + 2]: which words are there, and how many words and letters.
 
-    columns: of every word of every text, one after the other; ends [n + 1]: where each text's begin; lengths [n, 2].
+    words: how many; columns: of every word of every text, one after the other; ends [n + 1]: where each text's begin;
+    lengths [n, 2].
     """
 
-    count: int
+    words: int
     columns: NDArray[np.int16]
     ends: NDArray[np.intp]
     lengths: NDArray[np.intp]
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.lengths), self.count + 2
+        return len(self.lengths), self.words + 2
 
     def __getitem__(self, rows: slice, /) -> Values:
         first, last, _ = rows.indices(len(self.lengths))
-        found = np.zeros((last - first, self.count + 2))
+        found = np.zeros((last - first, self.words + 2))
         owner = np.repeat(np.arange(last - first), np.diff(self.ends[first : last + 1]))
         found[owner, self.columns[self.ends[first] : self.ends[last]]] = 1.0
         found[:, -2:] = self.lengths[first:last]
