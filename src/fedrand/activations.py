@@ -1,7 +1,8 @@
 """What a training step on each example touches: its loss, its own gradient, and at every adapted layer the inputs and
 output gradients of its tokens. One forward and one backward pass per batch; memory is bounded by the batch."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +27,14 @@ class Touched(NamedTuple):
 def touched(
     adapter: Adapter,
     features: ImageFeatures,
-    encoded: Sequence[Encoded],
+    encoded: Iterable[Encoded],
     params: Params,
     batch_size: int = 16,
 ) -> Iterator[Touched]:
     """Batches of the examples, in the order given, at `params`, which stay in the adapter."""
     adapter.load(params)
-    for start in range(0, len(encoded), batch_size):
-        some = encoded[start : start + batch_size]
+    source = iter(encoded)
+    while some := list(islice(source, batch_size)):
         with adapter.watched() as pairs:
             rows, losses = gradient_rows(adapter, features, some)
             seen = {layer: pair.seen for layer, pair in pairs.items() if pair.seen}

@@ -39,15 +39,15 @@ def choice_scores(
 def _likelihoods(
     vlm: VisionLanguageModel, features: ImageFeatures, examples: Sequence[Example], batch_size: int, with_image: bool
 ) -> list[Values]:
-    answers = [
-        [vlm.encode(replace(example, answer=choice), with_image=with_image) for choice in example.choices]
-        for example in examples
-    ]
     prompts = [vlm.encode(example, with_image=with_image, with_answer=False) for example in examples]
     found: dict[int, Values] = {}
     for indices in equal_lengths(prompts, batch_size):
-        asked, said = [prompts[i] for i in indices], [answers[i] for i in indices]
-        found |= dict(zip(indices, _batch_likelihoods(vlm, features, asked, said), strict=True))
+        answers = [
+            [vlm.encode(replace(examples[i], answer=choice), with_image=with_image) for choice in examples[i].choices]
+            for i in indices
+        ]
+        scores = _batch_likelihoods(vlm, features, [prompts[i] for i in indices], answers)
+        found |= dict(zip(indices, scores, strict=True))
     return [found[i] for i in range(len(examples))]
 
 

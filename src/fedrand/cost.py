@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fedrand.counting import Count
 from fedrand.data.example import ImageSource
 from fedrand.datasets import Dataset
@@ -16,13 +18,14 @@ from fedrand.federation import select_clients
 from fedrand.lora import Adapter
 from fedrand.models import Encoded, VisionLanguageModel
 from fedrand.models.fast import BATCH
+from fedrand.models.features import Room, place, room, told
 from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
-from fedrand.plan import DRAWS, Shapes, amount
+from fedrand.plan import Shapes, amount
 from fedrand.progress import Progress
 from fedrand.randomness import stream
 from fedrand.recipe import Recipe
-from fedrand.strategy import Strategy, Turn
+from fedrand.strategy import Strategy, Turn, odds
 
 SILENT = Progress()
 COPIES = 4  # of the adapter beside itself and its gradient: AdamW's two moments, its temporary, the start of the round
@@ -50,7 +53,8 @@ class Counted(NamedTuple):
 class Forecast:
     """parameters: of the whole model; adapter: numbers in it. step: of one training step on a batch like the data.
     steps: of the whole run. features: of all image features, once. traffic: bytes both ways, whole run. memory: bytes of
-    weights, adapter, optimiser, image features and the costliest batch; Python and its libraries come on top."""
+    weights, adapter, optimiser, image features and the costliest batch; Python and its libraries come on top.
+    images_in_memory, images_on_disk: bytes of the image features, in `memory` and beside it."""
 
     parameters: int
     adapter: int
@@ -59,6 +63,8 @@ class Forecast:
     features: int
     traffic: float
     memory: int
+    images_in_memory: int
+    images_on_disk: int
 
     def seconds(self, rate: float) -> float:
         """Training and image features, at `rate` operations a second."""
@@ -68,7 +74,8 @@ class Forecast:
         return (
             f"estimate, nothing run: {self.parameters / 1e6:,.1f} M parameters, adapter {self.adapter:,}; "
             f"{self.step / 1e9:,.1f} GFLOP a step, {self.steps:,.0f} steps; "
-            f"{self.traffic / 2**20:,.1f} MiB travel; {self.memory / 2**30:.1f} GiB of memory beside Python's own"
+            f"{self.traffic / 2**20:,.1f} MiB travel; {self.memory / 2**30:.1f} GiB of memory beside Python's own; "
+            f"image features: {told(Room(self.images_in_memory, self.images_on_disk), place())}"
         )
 
 
@@ -78,19 +85,21 @@ def forecast(
     """Count a recipe's run on this data. InputError when its model's configuration cannot be had, or counted."""
     model, train = recipe.model, recipe.train
     vlm = outline(model.name, revision=model.revision, dtype=model.dtype, progress=progress)
-    encoded = [vlm.encode(example) for data in clients.values() for example in data.members]
-    some = stream(recipe.seed, "forecast").permutation(len(encoded))[: train.batch_size]
-    longest = sorted(encoded, key=len)[-train.batch_size :]
-    shown = {example.image.key: example.image for example in dataset.shown if example.image is not None}
+    members = [example for data in clients.values() for example in data.members]
+    some = stream(recipe.seed, "forecast").permutation(len(members))[: train.batch_size]
+    longest = np.argsort([len(vlm.encode(example)) for example in members], kind="stable")[-train.batch_size :]
+    shown = {e.image.key: e.image for es in (members, *dataset.splits.values()) for e in es if e.image is not None}
     try:
         adapter = bare_adapter(vlm, recipe.adapter.rank, recipe.adapter.kind)
-        typical, costliest = (step_cost(vlm, adapter, batch) for batch in ([encoded[i] for i in some], longest))
+        typical, costliest = (
+            step_cost(vlm, adapter, [vlm.encode(members[place]) for place in batch]) for batch in (some, longest)
+        )
         image = image_cost(vlm, next(iter(shown.values()))) if shown else Counted(0, 0, 0)
     except (RuntimeError, NotImplementedError, TypeError) as error:
         raise InputError(f"cannot count the costs of model '{model.name}' without its weights ({error})") from error
-    kept = (
-        len(shown) * vlm.path.layout.image_tokens * vlm.model.config.get_text_config().hidden_size * vlm.dtype.itemsize
-    )
+    width = vlm.model.config.get_text_config().hidden_size
+    each = vlm.path.layout.image_tokens * width * vlm.dtype.itemsize if shown else 0
+    kept = room(len(shown) * each, recipe.memory.image_features)
     return Forecast(
         parameters=sum(value.numel() for value in vlm.model.parameters()),
         adapter=adapter.flat.numel(),
@@ -98,7 +107,9 @@ def forecast(
         steps=steps(recipe, {name: len(data.members) for name, data in clients.items()}),
         features=image.flops * len(shown),
         traffic=traffic(recipe, adapter.shapes, list(clients)),
-        memory=max(costliest.resident, image.resident) + COPIES * adapter.flat.nbytes + kept,
+        memory=max(costliest.resident, image.resident) + COPIES * adapter.flat.nbytes + kept.memory,
+        images_in_memory=kept.memory,
+        images_on_disk=kept.disk,
     )
 
 
@@ -128,12 +139,12 @@ def traffic(recipe: Recipe, shapes: Shapes, clients: Sequence[str]) -> float:
 
 
 def _turn_bytes(strategy: Strategy, shapes: Shapes, turn: Turn, asked: int) -> float:
-    """What one client's turn sends both ways, the mean of many draws in each place among those asked."""
-    keys, rng, turns = frozenset(shapes), stream(0, "traffic"), asked * -(-DRAWS // asked)
-    splits = [strategy.sharing.split(keys, replace(turn, place=n % asked, of=asked), rng) for n in range(turns)]
-    down = [strategy.held(keys) if strategy.download == "both" else split.needed for split in splits]
-    sent = Counter(keys for way in (down, [split.shared for split in splits]) for keys in way)
-    return sum(count * amount(keys, shapes).bytes for keys, count in sent.items()) / turns
+    """What one client's turn sends both ways, on average over its draws and its place among those asked."""
+    keys = frozenset(shapes)
+    turns = odds(strategy.sharing, keys, replace(turn, of=asked))
+    down = [(chance, strategy.held(keys) if strategy.download == "both" else one.needed) for chance, one in turns]
+    up = [(chance, split.shared) for chance, split in turns]
+    return sum(chance * amount(sent, shapes).bytes for chance, sent in (*down, *up))
 
 
 def bare_adapter(vlm: VisionLanguageModel, rank: int, kind: str = "lora") -> Adapter:

@@ -16,6 +16,7 @@ from fedrand.datasets import Dataset, load_dataset
 from fedrand.dealing import ClientData
 from fedrand.errors import InputError
 from fedrand.models import load_model
+from fedrand.models.features import Room, room, told
 from fedrand.models.runtime import torch
 from fedrand.plan import describe
 from fedrand.progress import Progress
@@ -55,7 +56,8 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
     foreseen = shows(world)
     progress.say(_told(foreseen))
     progress.say(_labels(world))
-    progress.say(describe(world.strategy, world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes, world.clients_per_round))
+    progress.say(f"{_look(world, progress)} image files can be read")
     seconds = _seconds_per_step(world)
     batch, train = recipe.train.batch_size, recipe.train
     steps = sum(-(-len(data.members) // batch) for data in world.clients.values()) / len(world.clients)
@@ -67,6 +69,8 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
     )
     disk = _disk_bytes(world)
     progress.say(f"disk: about {disk / 2**20:.0f} MiB in the run's folder")
+    images = _store(world)
+    progress.say(f"image features: {told(images, world.features.folder)}{world.features.lacking(images)}")
     return {
         "forecast": asdict(foretold) if foretold else None,
         "clients": classes,
@@ -75,6 +79,7 @@ def examine(recipe: Recipe, progress: Progress, out: Path | None = None) -> dict
         "peak_gib": peak,
         "disk_bytes": disk,
         "audit": foreseen and foreseen._asdict(),
+        "image_features": images._asdict(),
     }
 
 
@@ -126,6 +131,21 @@ def _disk_bytes(world: World) -> int:
     return whole * (train.rounds * (1 + 2 * world.clients_per_round) + 2 * len(world.clients))
 
 
+def _look(world: World, progress: Progress) -> int:
+    """How many images the run will use; DataError names one that cannot be read."""
+    images = {example.image.key: example.image for example in world.used if example.image is not None}
+    for image in progress.track(images.values(), "images", len(images)):
+        image.load()
+    return len(images)
+
+
+def _store(world: World) -> Room:
+    """What the features of all images will take, by those that the trial steps looked at."""
+    count = len({example.image.key for example in world.used if example.image is not None})
+    each = sum(world.features.size) / max(1, len(world.features))
+    return room(round(count * each), world.features.memory)
+
+
 def _table(world: World, classes: dict[str, dict[str, int]]) -> str:
     lines = [f"data: {len(world.clients)} clients; training examples by class, and held out"]
     for name, counts in classes.items():
@@ -164,7 +184,9 @@ def _labels(world: World) -> str:
 def _seconds_per_step(world: World) -> float:
     settings = replace(train_settings(world.recipe), max_steps=STEPS)
     data = max(world.clients.values(), key=lambda data: len(data.members))
-    learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(data.members), settings)
+    some = data.members[: STEPS * settings.batch_size]
+    world.look(some)
+    learner = LocalLearner(world.vlm, world.adapter, world.features, world.encoded(some), settings)
     begun = time.perf_counter()
     start = world.adapter.initial(stream(0, "doctor", "adapter"))
     try:

@@ -24,7 +24,7 @@ from fedrand.metrics import answer_scores, caption_scores, text_accuracy
 from fedrand.models import Encoded
 from fedrand.params import Params
 from fedrand.progress import Progress
-from fedrand.score import token_logp
+from fedrand.score import each_logp
 from fedrand.shelf import DiskShelf
 from fedrand.world import World
 
@@ -67,14 +67,16 @@ def evaluate(world: World, params: Params, asked: Mapping[str, Asked], questions
 
 def loss(world: World, encoded: Sequence[Encoded]) -> Figures:
     """Mean negative log-likelihood per answer token, nats; `nll_n` tokens, `n` examples."""
-    scores = token_logp(world.vlm, world.features, encoded, world.recipe.evaluate.batch_size)
-    tokens = sum(map(len, scores))
-    total = -sum(float(np.sum(logp, dtype=np.float64)) for logp in scores)
+    size, sums, tokens = world.recipe.evaluate.batch_size, np.zeros(len(encoded)), 0
+    for place, logp in each_logp(world.vlm, world.features, encoded, size):
+        sums[place] = np.sum(logp, dtype=np.float64)
+        tokens += len(logp)
+    total = -sum(sums.tolist())
     if not math.isfinite(total):
         raise RunError(
             "the model's loss is no number: training broke it; start anew with a lower train.lr or less noise"
         )
-    return {"nll": total / tokens, "nll_n": tokens, "n": len(scores)}
+    return {"nll": total / tokens, "nll_n": tokens, "n": len(encoded)}
 
 
 def server_loss(world: World, server: ServerState) -> dict[str, float]:

@@ -9,16 +9,14 @@ import numpy as np
 
 from fedrand.ledger import part
 from fedrand.params import Key, Keys
-from fedrand.randomness import stream
-from fedrand.strategy import Strategy, Turn
+from fedrand.strategy import Strategy, Turn, odds
 
 Shapes = Mapping[Key, tuple[int, ...]]
-DRAWS = 400
 LATER, BEGINNING = Turn(2, first=False, last=1), Turn(0, first=True)
 
 
 class Amount(NamedTuple):
-    """tensors, numbers in them, and their bytes in float32, averaged over draws."""
+    """tensors, numbers in them, and their bytes in float32; the mean where turns differ."""
 
     tensors: float
     parameters: float
@@ -29,7 +27,7 @@ class Amount(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One thing that clients do in a round, and the share of draws in which they do it."""
+    """One thing that clients do in a round, and the share of their turns in which they do it."""
 
     what: str
     part: str
@@ -37,7 +35,7 @@ class Line(NamedTuple):
     amount: Amount
 
     def __str__(self) -> str:
-        often = "" if self.share == 1 else f", in about {self.share:.0%} of the rounds that a client takes part in"
+        often = "" if self.share == 1 else f", in {self.share:.0%} of the rounds that a client takes part in"
         return f"{self.what:<7} {self.part:<6} {self.amount}{often}"
 
 
@@ -46,12 +44,15 @@ def amount(keys: Keys, shapes: Shapes) -> Amount:
     return Amount(len(keys), parameters, 4 * parameters)
 
 
-def plan(strategy: Strategy, shapes: Shapes, seed: int = 0, turn: Turn = LATER) -> list[Line]:
-    """The lines of one strategy, from draws of its own sharing; `turn`: by default of a client that has trained before."""
-    keys = frozenset(shapes)
-    rng = stream(seed, "plan")
-    splits = [strategy.sharing.split(keys, replace(turn, place=n, of=DRAWS), rng) for n in range(DRAWS)]
-    return [line for what, chosen in _CHOICES.items() for line in _lines(what, [chosen(s) for s in splits], shapes)]
+def plan(strategy: Strategy, shapes: Shapes, asked: int = 1, turn: Turn = LATER) -> list[Line]:
+    """The lines of one strategy, exact. asked: how many clients train in a round, which a stratified draw goes by;
+    turn: by default of a client that has trained before."""
+    found = odds(strategy.sharing, frozenset(shapes), replace(turn, of=asked))
+    return [
+        line
+        for what, chosen in _CHOICES.items()
+        for line in _lines(what, [(chance, chosen(split)) for chance, split in found], shapes)
+    ]
 
 
 _CHOICES = {
@@ -61,23 +62,25 @@ _CHOICES = {
 }
 
 
-def _lines(what: str, chosen: list[Keys], shapes: Shapes) -> list[Line]:
+def _lines(what: str, chosen: list[tuple[float, Keys]], shapes: Shapes) -> list[Line]:
     known = frozenset(shapes)
-    drawn: dict[str, list[Amount]] = defaultdict(list)
-    for keys in chosen:
+    parts: dict[str, list[tuple[float, Amount]]] = defaultdict(list)
+    for chance, keys in chosen:
         if keys:
-            drawn[part(keys, known)].append(amount(keys, shapes))
-    if not drawn:
+            parts[part(keys, known)].append((chance, amount(keys, shapes)))
+    if not parts:
         return [Line(what, "none", 1.0, Amount(0, 0, 0))]
-    return [
-        Line(what, name, len(some) / len(chosen), Amount(*np.mean(some, axis=0).tolist()))
-        for name, some in sorted(drawn.items())
-    ]
+    return [_line(what, name, *zip(*some, strict=True)) for name, some in sorted(parts.items())]
 
 
-def describe(strategy: Strategy, shapes: Shapes) -> str:
+def _line(what: str, name: str, chances: tuple[float, ...], amounts: tuple[Amount, ...]) -> Line:
+    return Line(what, name, sum(chances), Amount(*np.average(amounts, 0, chances).tolist()))
+
+
+def describe(strategy: Strategy, shapes: Shapes, asked: int = 1) -> str:
     """The plan as text, a line per part."""
     downloads = "all that the server holds" if strategy.download == "both" else "only what the client will use"
-    head = f"{strategy.name}: adapter of {amount(frozenset(shapes), shapes)}; a client downloads {downloads}"
-    later, begun = plan(strategy, shapes), plan(strategy, shapes, turn=BEGINNING)
+    alone = "; each layer draws for itself" if getattr(strategy.sharing, "draw", "") == "layer" else ""
+    head = f"{strategy.name}: adapter of {amount(frozenset(shapes), shapes)}; a client downloads {downloads}{alone}"
+    later, begun = plan(strategy, shapes, asked), plan(strategy, shapes, asked, BEGINNING)
     return "\n  ".join([head, *map(str, later), *(f"{line} in round 0" for line in begun if line not in later)])

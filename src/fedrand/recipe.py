@@ -258,8 +258,9 @@ def _toml(value: Any) -> str:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys whose value differs between two recipes' trees: "train.lr was 0.001, is 0.003"."""
-    for key in sorted(old.keys() | new.keys()):
+    """The keys whose value differs between two recipes' trees: "train.lr was 0.001, is 0.003". Where things lie in
+    memory is no difference."""
+    for key in sorted((old.keys() | new.keys()) - {"memory"}):
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from differences(before, after, f"{prefix}{key}.")

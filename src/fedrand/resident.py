@@ -6,37 +6,34 @@ All of it is the same to the bit whichever run made it, so a run after others ha
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from fedrand.datasets import Dataset
 from fedrand.lora import Adapter
 from fedrand.models import ImageFeatures, VisionLanguageModel, load_model
 from fedrand.progress import Progress
 from fedrand.recipe import Recipe
-from fedrand.settings import ModelTable
+from fedrand.settings import MemoryTable, ModelTable
 
 
 class Resident:
     """One model at a time: a recipe of another one takes its place. A world made earlier must not be used any more."""
 
     def __init__(self) -> None:
-        self._table: ModelTable | None = None
+        self._tables: tuple[ModelTable, MemoryTable] | None = None
         self._features: ImageFeatures | None = None
         self._adapter: Adapter | None = None
         self._figures: dict[Hashable, Any] = {}
 
-    def model(
-        self, table: ModelTable, dataset: Dataset, progress: Progress
-    ) -> tuple[VisionLanguageModel, ImageFeatures]:
-        """The table's model, without an adapter, and features that hold no image but the dataset's."""
+    def model(self, recipe: Recipe, progress: Progress) -> tuple[VisionLanguageModel, ImageFeatures]:
+        """The recipe's model, without an adapter, and the features of the images that it has seen."""
         if self._adapter:
             self._adapter.detach()
             self._adapter = None
-        if self._features is None or table != self._table:
+        tables = table, memory = recipe.model, recipe.memory
+        if self._features is None or tables != self._tables:
             self._features = None  # the old model goes before the new one comes
             vlm = load_model(
                 table.name, revision=table.revision, dtype=table.dtype, device=table.device, progress=progress
             )
-            self._table, self._features = table, ImageFeatures(vlm)
-        self._features.keep(example.image for example in (*dataset.shown, *dataset.auxiliary))
+            self._tables, self._features = tables, ImageFeatures(vlm, memory.image_features)
         return self._features.vlm, self._features
 
     def attached(self, recipe: Recipe, vlm: VisionLanguageModel) -> Adapter:

@@ -52,8 +52,9 @@ def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Resu
     recipe = folder.recipe
     _refuse_no_guarantee(recipe)
     world = world or build(recipe, progress)
+    world.look(world.used, progress)
     _begin(folder, world, progress)
-    progress.say(describe(world.strategy, world.adapter.shapes))
+    progress.say(describe(world.strategy, world.adapter.shapes, world.clients_per_round))
     if kept := sum(len(data.held_out) for data in world.clients.values()):
         progress.say(
             f"{kept} of the clients' examples are never trained on, for the audit; data.holdout = false trains on all"

@@ -132,27 +132,32 @@ def token_scores(
     clamp: float = 0.0,
 ) -> list[TokenScores]:
     """Scores of each example's answer, in the order given; with `prompt`, entropies at the prompt's positions too."""
-    scores: dict[int, TokenScores] = {}
-    for indices in _by_length(encoded, batch_size):
-        some = [encoded[i] for i in indices]
-        batch = collate(vlm, features, some)
-        scores |= dict(zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True))
+    scores = dict(each_score(vlm, features, encoded, batch_size, prompt, clamp))
     return [scores[i] for i in range(len(encoded))]
 
 
-@torch.no_grad()
-def token_logp(
+def each_score(
+    vlm: VisionLanguageModel,
+    features: ImageFeatures,
+    encoded: Sequence[Encoded],
+    batch_size: int = 64,
+    prompt: bool = False,
+    clamp: float = 0.0,
+) -> Iterator[tuple[int, TokenScores]]:
+    """`token_scores` with their places, a batch of like lengths at a time: no more than a batch is held."""
+    for indices in _by_length(encoded, batch_size):
+        some = [encoded[i] for i in indices]
+        batch = collate(vlm, features, some)
+        yield from zip(indices, _batch_scores(vlm, batch, some, prompt, clamp), strict=True)
+
+
+def each_logp(
     vlm: VisionLanguageModel, features: ImageFeatures, encoded: Sequence[Encoded], batch_size: int = 64
-) -> list[Values]:
-    """log p of each answer's tokens, nats, in the order given: the bits of `token_scores(...).logp`, and nothing else."""
-    found: dict[int, Values] = {}
+) -> Iterator[tuple[int, Values]]:
+    """Places and log p of each answer's tokens, nats: the bits of `each_score`'s `logp`, and nothing else."""
     for indices in _by_length(encoded, batch_size):
         batch = collate(vlm, features, [encoded[i] for i in indices])
-        hidden = vlm.path.decode(batch.inputs).flatten(0, 1)
-        chunks = _chunks(vlm, hidden, batch.places, batch.targets)
-        logp = [_log_probabilities(logits).gather(-1, targets[:, None])[:, 0] for logits, targets in chunks]
-        found |= dict(zip(indices, np.split(_values(torch.cat(logp)), np.cumsum(batch.counts)[:-1]), strict=True))
-    return [found[i] for i in range(len(encoded))]
+        yield from zip(indices, _batch_logp(vlm, batch), strict=True)
 
 
 def nll(scores: Sequence[TokenScores]) -> float:
@@ -183,6 +188,14 @@ def _batch_scores(
         TokenScores(id=one.id, **view, **{name: values[i] for name, values in answers.items()})
         for i, (one, view) in enumerate(zip(encoded, views, strict=True))
     ]
+
+
+@torch.no_grad()
+def _batch_logp(vlm: VisionLanguageModel, batch: Batch) -> list[Values]:
+    hidden = vlm.path.decode(batch.inputs).flatten(0, 1)
+    chunks = _chunks(vlm, hidden, batch.places, batch.targets)
+    logp = [_log_probabilities(logits).gather(-1, targets[:, None])[:, 0] for logits, targets in chunks]
+    return np.split(_values(torch.cat(logp)), np.cumsum(batch.counts)[:-1])
 
 
 def _chunks(

@@ -165,6 +165,14 @@ class AuditTable(Table):
     level: Level = 0.95
 
 
+class MemoryTable(Table):
+    """Where things lie; no bit of a run hangs on it, so it may change between a run and its resumption.
+
+    image_features: GiB of them held in memory; the rest lies in a file without a name in the user's cache folder."""
+
+    image_features: Annotated[float, Field(ge=0)] = 4.0
+
+
 class PrivacyTable(Table):
     """clip: L2 bound on the change of an upload, 0 for none. noise: multiplier of the Gaussian noise on it, whose standard
     deviation is noise * clip; 0 for none. delta: at which epsilon is told."""
@@ -211,6 +219,7 @@ class Recipe(Table):
     evaluate: EvaluateTable = EvaluateTable()
     audit: AuditTable = AuditTable()
     privacy: PrivacyTable = PrivacyTable()
+    memory: MemoryTable = MemoryTable()
 
     @model_validator(mode="after")
     def _draw_within_the_clients(self) -> "Recipe":

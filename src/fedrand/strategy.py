@@ -1,8 +1,9 @@
 """A strategy says which tensors travel: four independent answers, no subclass per method."""
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -57,6 +58,29 @@ class Sharing(Protocol):
     def fault(self, keys: Keys, sent: Keys, round: int) -> str | None:
         """Why `sent` is no set of keys that a client can send in this round; None when it is one. keys: the server's."""
         ...
+
+
+Odds = list[tuple[float, Split]]
+"""Splits with their chances."""
+
+
+@runtime_checkable
+class Drawn(Sharing, Protocol):
+    """A sharing whose split hangs on its rng, and which says how often it comes out how."""
+
+    def odds(self, keys: Keys, turn: Turn) -> Odds:
+        """The splits that a turn may end in, over all draws and all places among the `turn.of`; each key's chance to
+        be shared, private or fetched is exact."""
+        ...
+
+
+def odds(sharing: Sharing, keys: Keys, turn: Turn) -> Odds:
+    """What a turn ends in how often, the client being as likely in one place as in another: exact, nothing is drawn."""
+    if isinstance(sharing, Drawn):
+        return sharing.odds(keys, turn)
+    unused = np.random.default_rng(0)
+    found = Counter(sharing.split(keys, replace(turn, place=place), unused) for place in range(turn.of))
+    return [(count / turn.of, split) for split, count in found.items()]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The world of a recipe: model, adapter, image features, and the data of every client, all from its one seed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,20 @@ class World:
 
     def encoded(self, examples: Iterable[Example], *, with_answer: bool = True) -> list[Encoded]:
         return [self.vlm.encode(example, with_answer=with_answer) for example in examples]
+
+    def encodings(self, examples: Iterable[Example]) -> Iterator[Encoded]:
+        """As `encoded`, one after the other: nothing is kept."""
+        return map(self.vlm.encode, examples)
+
+    def look(self, examples: Iterable[Example], progress: Progress = SILENT) -> None:
+        """Compute what the model makes of their images, where it is not known yet; DataError names a broken image."""
+        self.features.prepare((example.image for example in examples), progress)
+
+    @property
+    def used(self) -> Iterator[Example]:
+        """What a run trains on or describes."""
+        for some in (*(data.members for data in self.clients.values()), *self.splits.values()):
+            yield from some
 
     def initial(self) -> ServerState:
         """Round 0: A_0 from the recipe's seed, B_0 = 0; of the factors only those that the server holds."""
@@ -119,7 +133,7 @@ def build(
     dataset = dataset or load_dataset(recipe.data, recipe.seed, progress)
     clients, strategy = holdings(recipe, dataset), recipe.method()
     resident = resident or Resident()
-    vlm, features = resident.model(recipe.model, dataset, progress)
+    vlm, features = resident.model(recipe, progress)
     if vlm.path.slow:
         progress.say(f"{vlm.kind} runs its own forward pass: slower than the LLaVA family's path, same results")
     adapter = resident.attached(recipe, vlm)
@@ -127,7 +141,6 @@ def build(
         strategy.check(frozenset(adapter.keys))
     except ValueError as error:
         raise InputError(f"strategy: {error}") from error
-    world = World(recipe, vlm, adapter, features, clients, dataset, resident)
-    world.encoded(dataset.shown)  # an example the model cannot take is refused before the first step
-    world.features.prepare([example.image for example in dataset.shown], progress)
-    return world
+    for example in dataset.shown:  # one that the model cannot take is refused before the first step
+        vlm.encode(example)
+    return World(recipe, vlm, adapter, features, clients, dataset, resident)

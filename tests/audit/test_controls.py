@@ -8,7 +8,8 @@ import pytest
 from PIL import Image
 
 from fedrand.audit.controls import blind_image, blind_text, confounded
-from fedrand.audit.controls.logistic import cross_fitted, logistic
+from fedrand.audit.controls import logistic as regression
+from fedrand.audit.controls.logistic import Part, cross_fitted, logistic
 from fedrand.audit.statistics import Interval, Sample, auroc, two_level_interval
 from fedrand.data.example import Example, ImageSource
 
@@ -96,10 +97,22 @@ def test_redder_pictures_are_flagged_and_equal_ones_are_not(tmp_path):
 def test_logistic_regression_reaches_the_point_where_the_slope_is_zero():
     rng = np.random.default_rng(5)
     x, y = rng.normal(size=(60, 3)), np.repeat([1.0, 0.0], 30)
-    weights = logistic(x, y, penalty=2.0)
+    weights = logistic(Part(x, np.ones(60, bool)), y, penalty=2.0)
     p = 1 / (1 + np.exp(-(x @ weights[:-1] + weights[-1])))
     assert x.T @ (p - y) + 2.0 * weights[:-1] == pytest.approx(np.zeros(3), abs=1e-6)
     assert np.sum(p - y) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_table_that_is_asked_for_in_portions_is_told_the_same_way(tmp_path, monkeypatch):
+    rng = np.random.default_rng(6)
+    members, others = texts(rng, 40, "m"), texts(rng, 40, "o", WORDS[20:])
+    drawn = [[painted(tmp_path, f"{side}{i}", red) for i in range(20)] for side, red in (("m", 40), ("o", 0))]
+    whole, portions = [], []
+    for found, size in ((whole, 4096), (portions, 7)):
+        monkeypatch.setattr(regression, "PORTION", size)
+        found += blind_text(members, others, np.random.default_rng(0)).values()
+        found += blind_image(*drawn, np.random.default_rng(0)).values()
+    assert portions == pytest.approx(whole, abs=1e-9)
 
 
 def test_perfectly_parted_classes_stay_finite():

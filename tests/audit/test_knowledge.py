@@ -26,7 +26,7 @@ METHODS = {
 
 def histories(run, strategy):
     view = seen_by("T3+", run.folder, run.final)
-    return {name: history(view, name, strategy) for name in run.learners}
+    return {name: [*history(view, name, strategy)] for name in run.learners}
 
 
 def truths(run, strategy):
@@ -65,7 +65,7 @@ def test_age_counts_the_trainings_that_nobody_saw(tmp_path):
 
 def test_the_ledger_counts_uploads_and_names_each_ones_part(tmp_path):
     run = simulate(tmp_path, fedavg(), rounds=3, clients=2, per_round=2)
-    found = ledger(histories(run, fedavg()))
+    found = ledger({name: [seen.told() for seen in own] for name, own in histories(run, fedavg()).items()})
     assert (found["uploads"], found["start_known"]) == (6, 6)
     assert found["clients"]["c0"][0] == {"round": 0, "sent": "all", "rest": "none", "age": None}
 

@@ -11,7 +11,9 @@ from PIL import Image
 from simulated import Silenced
 
 from fedrand.accountant import epsilon
+from fedrand.audit.exhibits import exposed
 from fedrand.audit.ladder import distance, fitted, rebuilt
+from fedrand.audit.rows import Row, Sides, sampled
 from fedrand.audit.run import attacked
 from fedrand.audit.statistics import auroc
 from fedrand.audit.transcript import TranscriptWriter, transcript
@@ -275,3 +277,23 @@ def test_an_adversary_is_judged_by_no_attack_that_needs_more_than_it_sees(world,
     assert all(worst[name]["threat"] in ("T0", "T1") for name in ("T1", "T2", "T4"))
     assert worst["T3"]["threat"] in ("T0", "T1", "T3")
     assert worst["T3"]["auroc"] > worst["T0"]["auroc"]
+
+
+def test_the_most_exposed_members_are_those_above_most_of_their_client_s_others_over_all_attacks():
+    def some(*names):
+        return tuple(Example(name, None, "coco", "a", ("a",)) for name in names)
+
+    sides = {"c0": Sides(some("low", "high"), some("x", "y")), "c1": Sides(some("tie"), some("z"))}
+    scores = [
+        {"low": 0.5, "high": 3.0, "x": 1.0, "y": 2.0, "tie": 1.0, "z": 1.0},
+        {"low": 1.5, "high": 9.0, "tie": 2.0},
+    ]
+    rows = [
+        Row("T0", "server", name, "answer", sampled(sides, lambda client, e, own=own: (scores[0] | own)[e.id]))
+        for name, own in zip(("loss", "reference"), scores, strict=True)
+    ]
+    assert [tuple(line.values()) for line in exposed(rows, sides)] == [
+        ("c0", "high", "server: reference", 9.0, 1.0),
+        ("c1", "tie", "server: reference", 2.0, 0.5),
+        ("c0", "low", "server: reference", 1.5, 0.25),
+    ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from score_worlds import clients, groups, lone
 
-from fedrand.audit.statistics import Sample, auroc, permuted
+from fedrand.audit.statistics import Sample, auroc, permuted, replicates
 
 
 def test_the_chance_by_hand():
@@ -57,3 +57,10 @@ def test_a_group_on_both_sides_is_refused():
     both = Sample(np.array([1.0]), ["a"], np.array([0.0]), ["a"])
     with pytest.raises(ValueError, match="1 groups hold members and non-members"):
         permuted([both], np.random.default_rng(0))
+
+
+def test_permutations_made_in_portions_are_the_same_ones(monkeypatch):
+    data = clients(np.random.default_rng(4), 0.7)
+    whole = permuted(data, np.random.default_rng(5))
+    monkeypatch.setattr(replicates, "AT_ONCE", 1000)
+    assert permuted(data, np.random.default_rng(5)) == whole

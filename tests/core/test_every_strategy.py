@@ -14,7 +14,7 @@ from fedrand.params import identical
 from fedrand.randomness import stream
 from fedrand.round import client_round
 from fedrand.strategies import fedavg
-from fedrand.strategy import Turn
+from fedrand.strategy import Turn, odds
 from small_world import VARIANTS, Adder, constant, from_server, keys_of, play
 
 every_strategy = pytest.mark.parametrize("strategy", [pytest.param(v.strategy, id=v.id) for v in VARIANTS])
@@ -101,6 +101,20 @@ def test_identical_clients_collapse_to_fedavg_on_the_keys_that_were_sent(strateg
     for key in keys:
         expected = plain.after.params[key] if key in sent else server.params[key]
         assert done.after.params[key].tobytes() == expected.tobytes()
+
+
+@every_strategy
+@given(layers=layers, turn=turns, asked=st.integers(1, 6))
+def test_the_odds_of_a_turn_are_what_its_draws_come_to(strategy, layers, turn, asked):
+    keys, turn, rng = keys_of(strategy, layers), replace(turn, of=asked), stream(0, "odds")
+    told = odds(strategy.sharing, keys, turn)
+    assert sum(chance for chance, _ in told) == pytest.approx(1)
+    drawn = [strategy.sharing.split(keys, replace(turn, place=n % asked), rng) for n in range(40 * asked)]
+    for key in keys:
+        chance = sum(chance for chance, split in told if key in split.shared)
+        seen = sum(key in split.shared for split in drawn) / len(drawn)
+        assert abs(chance - seen) < 5 * 0.5 / len(drawn) ** 0.5
+        assert chance not in (0, 1) or seen == chance
 
 
 @dataclass

@@ -96,6 +96,14 @@ def said_by_transformers(vlm, example, bound):
     return said[: said.index(2)] if 2 in said else said
 
 
+def test_a_prompt_that_the_processor_makes_alike_for_two_images_is_kept_once(slow, shapes):
+    encoded = [slow.encode(shapes[place]) for place in (0, 3)]
+    kept = {key: prompt for (_, key), prompt in slow.path.layout._known.items()}
+    assert kept[shapes[0].image.key] is kept[shapes[3].image.key]
+    starts = [one.input_ids[: one.answer_start].tolist() for one in encoded]
+    assert starts[0] == starts[1] == given(slow, shapes[3])["input_ids"][0].tolist()
+
+
 def test_labels_are_the_answer_and_the_end_and_never_an_image_or_padding(slow, shapes):
     encoded, family = slow.encode(shapes[0]), slow.model.config.model_type
     decode = slow.tokenizer.decode

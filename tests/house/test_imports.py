@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "fedrand"
 # What stands at the top of the package, by area; a folder is an area of its own, any other file belongs to `run`.
 AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
-    "ground": "errors progress runfile",
+    "ground": "errors progress runfile cachefolder",
     "engine": "models lora hadamard adapter_file batch train score choices gradients activations generate counting",
     "cli": "cli __main__ demo doctor crew reproduce",
 }

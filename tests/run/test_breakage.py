@@ -156,11 +156,11 @@ def test_a_run_in_which_no_half_was_averaged_ends_with_a_note(pictures, tmp_path
 
 
 def test_a_model_that_broke_is_an_error_and_no_result(monkeypatch):
-    monkeypatch.setattr(evaluate, "token_logp", lambda *given: [np.array([-1.0, np.nan])])
+    monkeypatch.setattr(evaluate, "each_logp", lambda *given: [(0, np.array([-1.0, np.nan]))])
     recipe = SimpleNamespace(evaluate=SimpleNamespace(batch_size=1))
     world = SimpleNamespace(vlm=None, features=None, recipe=recipe)
     with pytest.raises(RunError, match="the model's loss is no number: training broke it"):
-        evaluate.loss(world, [])
+        evaluate.loss(world, [None])
 
 
 def test_a_run_that_was_refused_leaves_a_folder_that_the_corrected_one_takes(pictures, tmp_path):

@@ -1,5 +1,6 @@
 """What trains, travels and stays is told before a run, from the strategy's own draws."""
 
+import pytest
 from numpy_world import SHAPES
 
 from fedrand.params import Key
@@ -9,8 +10,8 @@ from fedrand.strategies import fedavg, fedpara, fedper, fedrand, local
 A, B = 2 * 2 * 5, 2 * 4 * 2  # parameters of all A, of all B
 
 
-def lines(strategy):
-    return {(line.what, line.part): line for line in plan(strategy, SHAPES)}
+def lines(strategy, asked=4):
+    return {(line.what, line.part): line for line in plan(strategy, SHAPES, asked)}
 
 
 def test_fedavg_sends_everything_and_keeps_nothing():
@@ -23,9 +24,21 @@ def test_fedrand_sends_one_half_and_keeps_the_other():
     found = lines(fedrand(rho=0.3))
     assert found["trains", "all"].amount.parameters == A + B
     assert found["travels", "A"].amount.parameters == found["stays", "A"].amount.parameters == A
-    assert abs(found["travels", "A"].share - 0.3) < 0.1
+    assert found["travels", "A"].share == 0.3
     assert found["travels", "A"].share + found["travels", "B"].share == 1
     assert found["stays", "B"].share == found["travels", "A"].share
+
+
+@pytest.mark.parametrize(("rho", "asked", "senders"), [(0.3, 4, 2), (0.5, 3, 2), (0.7, 10, 7), (1.0, 4, 4)])
+def test_a_stratified_draw_s_shares_are_its_senders_among_those_asked(rho, asked, senders):
+    found = lines(fedrand(rho=rho, draw="stratified"), asked)
+    assert found["travels", "A"].share == senders / asked
+    assert (("travels", "B") in found) == (senders < asked)
+
+
+def test_layers_that_draw_for_themselves_have_one_layer_s_odds_and_the_text_says_so():
+    assert lines(fedrand(rho=0.3, draw="layer"))["travels", "A"].share == 0.3
+    assert "each layer draws for itself" in describe(fedrand(draw="layer"), SHAPES).splitlines()[0]
 
 
 def test_fedper_shares_one_of_two_layers_and_says_that_round_zero_differs():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fedrand.recipe import RecipeError, from_toml, load_recipe, shipped, to_toml
+from fedrand.recipe import RecipeError, differences, from_toml, load_recipe, shipped, to_toml
 from fedrand.strategies import STRATEGIES
 
 WRONG = {
@@ -194,3 +194,9 @@ def test_clients_that_the_data_name_are_no_number_of_the_recipe(tmp_path):
     assert from_toml(tmp_path / "recipe.toml") == named
     with pytest.raises(RecipeError, match="clients is 0, which stands for those of partition"):
         load_recipe("emoji", ["data.clients=0"])
+
+
+def test_where_things_lie_is_no_difference_between_recipes():
+    here, there = (load_recipe("emoji", [f"memory.image_features={gib}"]).model_dump(mode="json") for gib in (4.0, 0.5))
+    older = {name: table for name, table in here.items() if name != "memory"}
+    assert not [*differences(here, there), *differences(older, here)]

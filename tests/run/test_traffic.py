@@ -72,4 +72,4 @@ def test_each_strategy_s_bytes_are_the_sum_by_hand():
 @pytest.mark.parametrize("rho", [0.0, 0.3, 1.0])
 def test_with_a_coin_the_bytes_are_its_mean(rho):
     foretold, _ = sent(recipe(f"strategy.rho={rho}"))
-    assert foretold == pytest.approx(TURNS * (ALL + rho * A + (1 - rho) * (ALL - A)), rel=0.03)
+    assert foretold == pytest.approx(TURNS * (ALL + rho * A + (1 - rho) * (ALL - A)), rel=1e-12)

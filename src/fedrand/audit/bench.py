@@ -1,12 +1,13 @@
 """What an audit works on: a finished run's world, its adversaries' views, and who is compared with whom."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from fedrand.audit.knowledge import Seen, history
+from fedrand.audit.knowledge import Told, history
 from fedrand.audit.ladder import truth
 from fedrand.audit.rows import Settings, Sides
 from fedrand.audit.transcript import Index, transcript
@@ -74,8 +75,9 @@ class Bench:
         return {name: view for name, view in every.items() if view.uploads()}
 
     @cached_property
-    def histories(self) -> Mapping[str, Sequence[Seen]]:
-        return {name: history(view, name, self.world.strategy) for name, view in self.views.items()}
+    def histories(self) -> Mapping[str, Sequence[Told]]:
+        strategy = self.world.strategy
+        return {name: [seen.told() for seen in history(view, name, strategy)] for name, view in self.views.items()}
 
     @cached_property
     def sides(self) -> Mapping[str, Sides]:
@@ -113,10 +115,19 @@ class Bench:
         """Everything that attacks on one client's model or uploads are asked about."""
         return tuple(e for some in (self.sides[client], self.canaries[client]) for side in some for e in side)
 
+    @property
+    def everyone(self) -> Examples:
+        """All examples that a model shared by all clients is attacked with."""
+        sides, canaries = (
+            [e for some in of.values() for side in some for e in side] for of in (self.sides, self.canaries)
+        )
+        return (*sides, *canaries, *self.shifted)
+
     def strangers(self, client: str) -> Examples:
         """Other clients' members, about as many as the client's own, by whole groups (P2)."""
         rest = [e for name, sides in self.sides.items() if name != client for e in sides.members]
-        groups = sorted({example.unit for example in rest} - {e.unit for e in self.sides[client].members})
+        sizes = Counter(example.unit for example in rest)
+        groups = sorted(sizes.keys() - {e.unit for e in self.sides[client].members})
         drawn = self.rng("strangers", client).permutation(len(groups))
         kept: dict[str, None] = {}
         size = 0
@@ -124,7 +135,7 @@ class Bench:
             if size >= len(self.sides[client].members):
                 break
             kept[groups[place]] = None
-            size += sum(e.unit == groups[place] for e in rest)
+            size += sizes[groups[place]]
         return tuple(e for e in rest if e.unit in kept)
 
     def true(self, client: str) -> Params:

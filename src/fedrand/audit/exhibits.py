@@ -1,6 +1,7 @@
 """What the page draws besides tables: ROC curves, score histograms, the entropies of two texts, the most exposed records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from fedrand.audit.models import Models
 from fedrand.audit.rows import Row, Samples
 from fedrand.audit.scoring import model as loaded
-from fedrand.audit.statistics import roc
+from fedrand.audit.statistics import Sample, roc
 from fedrand.data.example import Example
 from fedrand.generate import descriptions
 from fedrand.score import ALPHAS
@@ -89,24 +90,28 @@ def exposed(rows: Sequence[Row], sides: Mapping[str, Sequence[Sequence[Example]]
 
     rank: mean over attacks of the share of the client's held-out examples that score lower, 1 for above all of them.
     """
-    found: dict[tuple[str, str], list[tuple[float, str, float]]] = {}
-    for row in rows:
-        for client, sample in row.samples.items():
-            for example, score in zip(sides[client][0], sample.members, strict=True):
-                share = float(np.mean(sample.others < score))
-                found.setdefault((client, example.id), []).append((share, f"{row.model}: {row.attack}", float(score)))
-    ranked = sorted(found.items(), key=lambda item: (-np.mean([share for share, *_ in item[1]]), item[0]))
-    return [
-        {
-            "client": client,
-            "id": name,
-            "attack": best[1],
-            "score": best[2],
-            "rank": float(np.mean([s for s, *_ in every])),
-        }
-        for (client, name), every in ranked[:EXPOSED]
-        for best in [max(every)]
-    ]
+    attacked = {client: [row for row in rows if client in row.samples] for client in sides}
+    ranks = {
+        client: np.mean([_above(row.samples[client]) for row in some], axis=0)
+        for client, some in attacked.items()
+        if some
+    }
+    standing = ((-rank, client, e.id, n) for client, of in ranks.items() for n, (rank, e) in _each(of, sides[client]))
+    found = []
+    for rank, client, name, place in heapq.nsmallest(EXPOSED, standing):
+        own = [(row, row.samples[client]) for row in attacked[client]]
+        best = max((_above(s)[place], f"{row.model}: {row.attack}", float(s.members[place])) for row, s in own)
+        found.append({"client": client, "id": name, "attack": best[1], "score": best[2], "rank": float(-rank)})
+    return found
+
+
+def _each(ranks: np.ndarray, sides: Sequence[Sequence[Example]]) -> Iterator[tuple[int, tuple[float, Example]]]:
+    return enumerate(zip(ranks.tolist(), sides[0], strict=True))
+
+
+def _above(sample: Sample) -> np.ndarray:
+    """Of each member the share of the others that score lower, [members]."""
+    return np.searchsorted(np.sort(sample.others), sample.members, "left") / len(sample.others)
 
 
 def _where(row: Row) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The sent half began at the server's own copy. The other half began where the cli
 whenever the client had sent it the time before: with probability 2 rho (1 - rho) when each half is a draw of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -40,6 +40,16 @@ class Known(NamedTuple):
         return Known(self.value, None if self.age is None else self.age + 1)
 
 
+class Told(NamedTuple):
+    """What stays of a `Seen` without its tensors. fully_known: whether every start was; line: its line of audit.json."""
+
+    client: str
+    round: int
+    switched: bool
+    fully_known: bool
+    line: dict[str, Any]
+
+
 @dataclass(frozen=True)
 class Seen:
     """One upload as the server sees it. start: what it knows of the client's adapter before training; end: what was
@@ -69,6 +79,9 @@ class Seen:
     def fully_known(self) -> bool:
         return len(self.exact) == len(self.start)
 
+    def told(self) -> Told:
+        return Told(self.client, self.round, self.switched, self.fully_known, self.row())
+
     def row(self) -> dict[str, Any]:
         """The line of audit.json: the part that was sent, and the least known tensor of the rest."""
         rest = [self.start[key].age for key in self.start.keys() - self.sent]
@@ -81,7 +94,7 @@ class Seen:
         return {**line, "rest": "stale" if age else "exact", "age": age}
 
 
-def history(view: View, client: str, strategy: Strategy) -> list[Seen]:
+def history(view: View, client: str, strategy: Strategy) -> Iterator[Seen]:
     """The client's admitted uploads with what the server knows of each one's start, oldest first.
 
     A refused upload still tells that the client trained; its tensors are not believed. An upload that was altered on
@@ -89,7 +102,6 @@ def history(view: View, client: str, strategy: Strategy) -> list[Seen]:
     """
     taken = {entry.round for entry in view.uploads(client)}
     kept: dict[Key, Known] = {}
-    seen: list[Seen] = []
     before: Keys | None = None
     earlier: int | None = None
     for entry in view.turns(client):
@@ -100,18 +112,17 @@ def history(view: View, client: str, strategy: Strategy) -> list[Seen]:
         believed = sent if entry.round in taken else {}
         kept = {key: _end(known, begun.get(key), believed.get(key), strategy) for key, known in start.items()}
         if entry.round in taken:
-            seen.append(Seen(client, entry.round, start, believed, switched=before not in (None, frozenset(sent))))
+            yield Seen(client, entry.round, start, believed, switched=before not in (None, frozenset(sent)))
         before, earlier = frozenset(sent), entry.round
-    return seen
 
 
-def ledger(histories: Mapping[str, Sequence[Seen]]) -> dict[str, Any]:
+def ledger(histories: Mapping[str, Sequence[Told]]) -> dict[str, Any]:
     """The part "knowledge" of audit.json: every client's uploads, and how many of all began where the server knew."""
     every = [seen for own in histories.values() for seen in own]
     return {
         "uploads": len(every),
         "start_known": sum(seen.fully_known for seen in every),
-        "clients": {name: [seen.row() for seen in own] for name, own in histories.items()},
+        "clients": {name: [seen.line for seen in own] for name, own in histories.items()},
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fedrand.audit.attacks import ScoreAttack, score_attacks
 from fedrand.audit.bench import Bench
 from fedrand.audit.ladder import rebuilt
-from fedrand.audit.rows import Row, Sides, sampled
+from fedrand.audit.rows import Groups, Row, Sides, grouped, sampled
 from fedrand.audit.scoring import Scored, Slot, scored
 from fedrand.data.example import Example
 from fedrand.params import Params, identical
@@ -27,26 +27,27 @@ class Models:
     def value(self, model: str, slot: Slot, client: str, example: Example, against=None) -> float:
         """One score; `against` compares it with the base model's."""
         of = self.scores[model]
-        own = (of.get("all") or of[client]).values[slot][example.id]
-        return against(own, self.scores["base"]["all"].values[slot][example.id]) if against else own
+        own = (of.get("all") or of[client]).of(slot, example.id)
+        return against(own, self.scores["base"]["all"].of(slot, example.id)) if against else own
 
     def rows(self, units: Mapping[str, Mapping[str, Sides]]) -> Iterator[Row]:
         """Every attack on every model named in `units`, which says who is compared with whom."""
         for model, compared in units.items():
+            groups = grouped(compared)
             for attack in self.attacks:
                 if model == "base" and attack.against:
                     continue  # the base model against itself is 0 everywhere
-                yield self._row(model, attack, compared)
+                yield self._row(model, attack, compared, groups)
 
-    def _row(self, model: str, attack: ScoreAttack, units: Mapping[str, Sides]) -> Row:
+    def _row(self, model: str, attack: ScoreAttack, units: Mapping[str, Sides], groups: Groups) -> Row:
         slot = attack.name, attack.slice
         where = (THREAT[model], model, *slot)
         if attack.reason:
             return Row(*where, reason=attack.reason)
-        samples = sampled(units, lambda client, e: self.value(model, slot, client, e, attack.against))
+        samples = sampled(units, lambda client, e: self.value(model, slot, client, e, attack.against), groups)
         plain = None
         if attack.against is None and model != "base":
-            plain = sampled(units, lambda client, e: self.value("base", slot, client, e))
+            plain = sampled(units, lambda client, e: self.value("base", slot, client, e), groups)
         return Row(*where, samples, plain, headline=slot == REFERENCE)
 
     def reference(self, model: str, client: str, example: Example) -> float:
@@ -58,12 +59,11 @@ class Models:
 def attacked_models(bench: Bench) -> Models:
     """One forward pass and one decoding of each model over the examples it is attacked with."""
     sides = [e for some in bench.sides.values() for side in some for e in side]
-    canaries = [e for some in bench.canaries.values() for side in some for e in side]
     attacks = score_attacks(bench.table.k, bench.table.attacks, [*sides, *bench.shifted])
-    everyone, steps = [*sides, *canaries, *bench.shifted], 2 + 2 * len(bench.views)
+    steps = 2 + 2 * len(bench.views)
     scores: dict[str, dict[str, Scored]] = {"base": {}, "server": {}, "client": {}, "oracle": {}}
     for done, (model, params) in enumerate((("base", None), ("server", bench.final)), 1):
-        scores[model]["all"] = scored(bench.world, everyone, params, attacks)
+        scores[model]["all"] = scored(bench.world, bench.everyone, params, attacks)
         bench.progress.step("audit", done, steps, f"{model} model")
     known = {name: rebuilt(view).params for name, view in bench.views.items()}
     for done, (name, params) in enumerate(known.items()):

@@ -47,8 +47,9 @@ def _reference(models: Models, model: str) -> Scores:
 def _cosines(models: Models, found: Uploads) -> Scores:
     scores: dict[tuple[str, str], float] = {}
     for name, rounds in found.items():
-        values = combined(rounds)[COSINE]
-        scores |= {(name, e.id): float(v) for e, v in zip(models.bench.own(name), values, strict=True)}
+        values, canaries = combined(rounds)[COSINE], [e for side in models.bench.canaries[name] for e in side]
+        last = values[len(values) - len(canaries) :]  # they close the list of what is asked about
+        scores |= {(name, e.id): float(v) for e, v in zip(canaries, last, strict=True)}
     return scores
 
 

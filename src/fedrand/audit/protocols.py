@@ -2,6 +2,7 @@
 other clients' data; P4, where nothing can be found."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from fedrand.audit.bench import Bench
 from fedrand.audit.models import REFERENCE, THREAT, Models
@@ -38,11 +39,12 @@ def strangers(models: Models) -> Iterator[Row]:
     """P2 on the server's model and the rebuilt clients, by the reference attack."""
     bench = models.bench
     units = {name: Sides(sides.members, bench.strangers(name)) for name, sides in bench.sides.items()}
-    own = _with_strangers(models, units)
+    apart = _asked_of_strangers(models, units)
+    strange = {client: {example.id for example in sides.others} for client, sides in units.items()}
     for model in ("server", "client"):
 
         def score(client: str, example: Example, model=model) -> float:
-            return own[model, client, example.id]
+            return (apart if example.id in strange[client] else models).reference(model, client, example)
 
         yield Row(THREAT[model], model, *REFERENCE, sampled(units, score), headline=True)
 
@@ -66,16 +68,11 @@ def _halved(bench: Bench, client: str, sides: Sides) -> Sides:
     return Sides(*parts)
 
 
-def _with_strangers(models: Models, units: Mapping[str, Sides]) -> dict[tuple[str, str, str], float]:
-    """(model, client, id) -> reference score; strangers are no client's own, so the rebuilt models have not seen them."""
-    bench = models.bench
+def _asked_of_strangers(models: Models, units: Mapping[str, Sides]) -> Models:
+    """The same models, the rebuilt clients scored on other clients' members, which they have not been asked about."""
     attack = [one for one in models.attacks if (one.name, one.slice) == REFERENCE]
-    found: dict[tuple[str, str, str], float] = {}
-    for client, sides in units.items():
-        both = [*sides.members, *sides.others]
-        found |= {("server", client, e.id): models.reference("server", client, e) for e in both}
-        found |= {("client", client, e.id): models.reference("client", client, e) for e in sides.members}
-        rest = scored(bench.world, sides.others, models.known[client], attack)
-        with_rest = Models(bench, models.attacks, models.known, {**models.scores, "client": {client: rest}})
-        found |= {("client", client, e.id): with_rest.reference("client", client, e) for e in sides.others}
-    return found
+    rest = {
+        client: scored(models.bench.world, sides.others, models.known[client], attack)
+        for client, sides in units.items()
+    }
+    return replace(models, scores={**models.scores, "client": rest})

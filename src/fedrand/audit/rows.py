@@ -27,6 +27,8 @@ FEW = 200  # resamples of a rate that is no headline
 Score = Callable[[str, Example], float]
 """An attack's score of a unit's example."""
 Samples = Mapping[str, Sample]
+Groups = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+"""unit -> the group of each member, and of each of the others."""
 
 
 class Sides(NamedTuple):
@@ -72,14 +74,34 @@ class Row:
         return "no client has both members and non-members"
 
 
-def sampled(units: Mapping[str, Sides], score: Score) -> dict[str, Sample]:
-    """The scores of every unit that has both sides."""
-    whole = {name: sides for name, sides in units.items() if sides.members and sides.others}
-    return {name: Sample(*_side(name, s.members, score), *_side(name, s.others, score)) for name, s in whole.items()}
+def sampled(units: Mapping[str, Sides], score: Score, groups: Groups | None = None) -> dict[str, Sample]:
+    """The scores of every unit that has both sides. groups: of these units, where many rows share them."""
+
+    def scores(name: str, examples: Sequence[Example]) -> np.ndarray:
+        return np.fromiter((score(name, example) for example in examples), float, len(examples))
+
+    return {
+        name: Sample(scores(name, units[name].members), members, scores(name, units[name].others), others)
+        for name, (members, others) in (groups or grouped(units)).items()
+    }
 
 
-def _side(name: str, examples: Sequence[Example], score: Score) -> tuple[np.ndarray, list[str]]:
-    return np.array([score(name, example) for example in examples], float), [example.unit for example in examples]
+def parted(units: Mapping[str, Sides], scores: Mapping[str, np.ndarray]) -> dict[str, Sample]:
+    """As `sampled`, from each unit's scores of its members, then of its others; what follows them is left out."""
+    found: dict[str, Sample] = {}
+    for name, (members, others) in grouped(units).items():
+        first, last = len(members), len(members) + len(others)
+        found[name] = Sample(scores[name][:first], members, scores[name][first:last], others)
+    return found
+
+
+def grouped(units: Mapping[str, Sides]) -> Groups:
+    """The groups of both sides of every unit that has both."""
+    return {
+        name: ([e.unit for e in sides.members], [e.unit for e in sides.others])
+        for name, sides in units.items()
+        if sides.members and sides.others
+    }
 
 
 def line(row: Row, blind: Samples | None, family: Family | None, rng: np.random.Generator, how: Settings) -> dict:

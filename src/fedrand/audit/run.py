@@ -71,6 +71,7 @@ def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Re
     """What audit.json holds, from a run's world and its folder; writes nothing."""
     begun = time.perf_counter()
     bench = Bench(world, folder, progress)
+    world.look(bench.everyone, progress)
     models = attacked_models(bench)
     sent = uploads(bench)
     found = _protocols(models, sent) | _histories(models, sent)

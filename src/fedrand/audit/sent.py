@@ -6,7 +6,7 @@ import numpy as np
 
 from fedrand.activations import touched
 from fedrand.audit.bench import Bench
-from fedrand.audit.rows import Row, sampled
+from fedrand.audit.rows import Row, parted
 from fedrand.audit.statistics import two_level_interval
 from fedrand.audit.updates.averaged import averaged
 from fedrand.audit.updates.cosine import cosines
@@ -80,7 +80,7 @@ def _changed(bench: Bench, client: str, round: int, alone: Keys) -> tuple[Scores
     lone = select(change, alone & change.keys())
     parts = [
         (_along(batch.gradients, change), _along(batch.gradients, lone))
-        for batch in touched(bench.world.adapter, bench.world.features, bench.world.encoded(bench.own(client)), begin)
+        for batch in touched(bench.world.adapter, bench.world.features, bench.world.encodings(bench.own(client)), begin)
     ]
     whole, own = (np.concatenate(values) for values in zip(*parts, strict=True))
     return whole, own if lone else None
@@ -113,10 +113,4 @@ def _row(
 
 def _samples(bench: Bench, scores: ByClient):
     """By client; one whose scores are all the same gave the attack nothing to look at."""
-    units = {name: bench.sides[name] for name, own in scores.items() if np.ptp(own) > 0}
-    values = {
-        (name, example.id): float(value)
-        for name in units
-        for example, value in zip(bench.own(name), scores[name], strict=True)
-    }
-    return sampled(units, lambda client, example: values[client, example.id])
+    return parted({name: bench.sides[name] for name, own in scores.items() if np.ptp(own) > 0}, scores)

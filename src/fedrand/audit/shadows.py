@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fedrand.audit.attacks.lira import offline_lira
 from fedrand.audit.attacks.rmia import rmia
 from fedrand.audit.models import Models
-from fedrand.audit.rows import Row, sampled
+from fedrand.audit.rows import Row, parted
 from fedrand.audit.scoring import Slot, likelihoods
 from fedrand.data.example import DataError, Example
 from fedrand.datasets import some
@@ -78,11 +78,11 @@ def shadow_rows(models: Models) -> Iterator[Row]:
     found = dict(_by_client(models))
     for threat, model in (("T1", "server"), ("T3", "client")):
         for attack in ATTACKS:
-            samples = sampled(bench.sides, lambda client, e, m=model, a=attack: found[m, client][a][e.id])
-            yield Row(threat, model, attack, "answer", samples)
+            scores = {client: found[model, client][attack] for client in bench.sides}
+            yield Row(threat, model, attack, "answer", parted(bench.sides, scores))
 
 
-def _by_client(models: Models) -> Iterator[tuple[tuple[str, str], dict[str, dict[str, float]]]]:
+def _by_client(models: Models) -> Iterator[tuple[tuple[str, str], dict[str, Values]]]:
     """(model, client) -> scores; shadows start where the attacked client's last round did, the server's where its did.
 
     A client of the server's last round is held against the same shadows twice, which look at its examples once.
@@ -98,12 +98,7 @@ def _by_client(models: Models) -> Iterator[tuple[tuple[str, str], dict[str, dict
         unseen = likelihoods(bench.world, population, known)
         for model, round, others in (("server", latest, final), ("client", last, unseen)):
             own = np.array([models.value(model, LOSS, client, example) for example in both])
-            scores = shadow_scores(own, theirs[round], others, crowd(round).population)
-            ids = [example.id for example in both]
-            yield (
-                (model, client),
-                {name: dict(zip(ids, values.tolist(), strict=True)) for name, values in scores.items()},
-            )
+            yield (model, client), shadow_scores(own, theirs[round], others, crowd(round).population)
         bench.progress.step("shadows", done, len(bench.sides), client)
 
 

@@ -4,6 +4,8 @@ The attacks that need only that pass share it: lengths, cosine, difference, both
 updates of the same round. FedMIA by the loss needs passes of its own (`upload_losses`).
 """
 
+import sys
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from fedrand.activations import Touched, touched
-from fedrand.audit.knowledge import Seen, history, probe
+from fedrand.audit.knowledge import Seen, Told, history, probe
+from fedrand.audit.scoring import likelihoods
 from fedrand.audit.threats import Sight
 from fedrand.audit.transcript import Index
 from fedrand.audit.updates.averaged import averaged
@@ -24,10 +27,8 @@ from fedrand.audit.updates.norm import gradient_norms
 from fedrand.audit.updates.span import Bases, bases, projections
 from fedrand.audit.views import View
 from fedrand.data.example import Example
-from fedrand.models.encoding import Encoded
 from fedrand.params import Key, Params, select
 from fedrand.progress import Progress
-from fedrand.score import token_scores
 from fedrand.world import World
 
 SILENT = Progress()
@@ -38,7 +39,7 @@ class RoundScores:
     """One upload. values: by attack, a score per example (only the spans of what was sent); others: each example's
     gradient cosine with the updates of the others that sent the same half in that round, [others, examples]."""
 
-    seen: Seen
+    seen: Told
     values: Mapping[str, Scores]
     others: Scores
 
@@ -55,15 +56,14 @@ def upload_scores(
     A view of T3 takes one client; T3+ takes all, and gives `others` too. Costs one backward pass per example and upload.
     """
     strategy = world.recipe.method()
-    histories = {client: history(view, client, strategy)[-(newest or 0) :] for client in examples}
-    total, done = sum(map(len, histories.values())), 0
+    total, done = sum(min(len(view.uploads(client)), newest or sys.maxsize) for client in examples), 0
     found: dict[str, list[RoundScores]] = {}
-    for client, own in histories.items():
-        encoded, found[client] = world.encoded(examples[client]), []
-        for seen in own:
-            found[client].append(_scored(world, view, seen, encoded))
+    for client, asked in examples.items():
+        found[client] = []
+        for seen in deque(history(view, client, strategy), newest):
+            found[client].append(_scored(world, view, seen, asked))
             done += 1
-            progress.step("uploads", done, total, client)
+            progress.step("uploads", done, max(done, total), client)
     return found
 
 
@@ -79,7 +79,7 @@ def fedmia_cosine(rounds: Sequence[RoundScores]) -> FedMIA:
     The gradient is taken once, at this client's best known start, and compared with everyone's update: the paper takes
     it at the global model, which all its clients start from.
     """
-    return fedmia([Compared(_half(one.seen), one.values["gradient cosine"], one.others) for one in rounds])
+    return fedmia([Compared(one.seen.line["sent"], one.values["gradient cosine"], one.others) for one in rounds])
 
 
 def upload_losses(
@@ -92,14 +92,16 @@ def upload_losses(
     """FedMIA-I over one client's `newest` uploads: the loss under the model it sent, its hidden half at the best known
     start, against those of the others with the same half. One forward pass per example, upload and other."""
     strategy = world.recipe.method()
-    encoded, compared = world.encoded(examples), []
-    own = history(view, client, strategy)[-(newest or 0) :]
+    compared: list[Compared] = []
+    own = deque(history(view, client, strategy), newest)
     met = {entry.client for seen in own for entry in view.together(seen.round)} - {client}
-    crowd = [one for name in sorted(met) for one in history(view, name, strategy)]
+    wanted = {(seen.round, seen.sent) for seen in own}
+    every = (one for name in sorted(met) for one in history(view, name, strategy))
+    crowd = [one for one in every if (one.round, one.sent) in wanted]
     for seen in own:
         others = [one for one in crowd if (one.round, one.sent) == (seen.round, seen.sent)]
-        values = np.array([_likelihoods(world, one, encoded) for one in (seen, *others)])
-        compared.append(Compared(_half(seen), values[0], values[1:]))
+        values = np.array([likelihoods(world, examples, _model(one)) for one in (seen, *others)])
+        compared.append(Compared(seen.row()["sent"], values[0], values[1:]))
     return fedmia(compared)
 
 
@@ -119,21 +121,17 @@ def round_rows(rounds: Mapping[str, Sequence[RoundScores]], index: Index) -> lis
     ]
 
 
-def _half(seen: Seen) -> str:
-    return seen.row()["sent"]
-
-
-def _scored(world: World, view: View, seen: Seen, encoded: Sequence[Encoded]) -> RoundScores:
+def _scored(world: World, view: View, seen: Seen, examples: Sequence[Example]) -> RoundScores:
     change, others = seen.change, _others(view, seen)
     spans = {f"span of {factor}": spanned for factor in "AB" if (spanned := bases(change, factor))}
     parts = []
-    for batch in touched(world.adapter, world.features, encoded, probe(view, seen)):
+    for batch in touched(world.adapter, world.features, world.encodings(examples), probe(view, seen)):
         gradients = Gradients(select(batch.gradients, change))
         own = _gradient_scores(gradients, change) | _span_scores(batch, spans)
         parts.append((own, [cosines(gradients, other) for other in others]))
     values = {name: np.concatenate([own[name] for own, _ in parts]) for name in parts[0][0]}
     crowd = [np.concatenate(rows) for rows in zip(*(rest for _, rest in parts), strict=True)]
-    return RoundScores(seen, values, np.array(crowd).reshape(len(others), len(encoded)))
+    return RoundScores(seen.told(), values, np.array(crowd).reshape(len(others), len(examples)))
 
 
 def _gradient_scores(gradients: Gradients, change: Params) -> dict[str, Scores]:
@@ -161,7 +159,6 @@ def _others(view: View, seen: Seen) -> list[dict[Key, np.ndarray]]:
     return [{key: server[key] - end[key] for key in end} for end in sent if end.keys() == seen.sent]
 
 
-def _likelihoods(world: World, seen: Seen, encoded: Sequence[Encoded]) -> Scores:
-    world.adapter.load({key: known.value for key, known in seen.start.items()} | seen.end)
-    found = token_scores(world.vlm, world.features, encoded, world.recipe.evaluate.batch_size)
-    return np.array([-score.loss for score in found])
+def _model(seen: Seen) -> Params:
+    """What the client sent, on the best known start of the rest."""
+    return {key: known.value for key, known in seen.start.items()} | seen.end

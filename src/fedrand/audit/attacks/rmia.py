@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
+PORTION = 16384  # examples compared at a time
 
 
 def rmia(
@@ -21,7 +22,8 @@ def rmia(
     for shadows that all lack x (their offline form).
     """
     own, rest = _log_ratio(target, shadows, a), _log_ratio(others_target, others_shadows, a)
-    return (own[:, None] - rest[None, :] >= np.log(gamma)).mean(1)
+    parts = (own[start : start + PORTION, None] for start in range(0, len(own), PORTION))
+    return np.concatenate([(part - rest[None, :] >= np.log(gamma)).mean(1) for part in parts])
 
 
 def _log_ratio(target: Values, shadows: Values, a: float) -> Values:

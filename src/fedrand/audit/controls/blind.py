@@ -5,10 +5,12 @@ Where one of them succeeds the two sides differ by themselves, and an attack's A
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fedrand.audit.controls.logistic import Values, cross_fitted
+from fedrand.audit.controls.logistic import Table, Values, cross_fitted
 from fedrand.audit.statistics import Interval
 from fedrand.data.example import Example
 
@@ -34,31 +36,79 @@ def confounded(blind: Interval) -> bool:
     return blind.low > 0.5
 
 
-def _scores(members: Examples, others: Examples, x: Values, rng: np.random.Generator) -> dict[str, float]:
+def _scores(members: Examples, others: Examples, x: Table, rng: np.random.Generator) -> dict[str, float]:
     examples = [*members, *others]
     y = np.repeat([1.0, 0.0], [len(members), len(others)])
     scores = cross_fitted(x, y, [example.unit for example in examples], rng)
     return {example.id: float(score) for example, score in zip(examples, scores, strict=True)}
 
 
-def _words(examples: Examples) -> Values:
-    """[n, words + 2]: which words are there, and how many words and letters."""
-    texts = [f"{e.question} {e.answer}" for e in examples]
-    bags = [text.lower().replace(",", " ").split() for text in texts]
-    owners = {(word, e.unit) for bag, e in zip(bags, examples, strict=True) for word in bag}
-    spread = Counter(word for word, _ in owners)
+@dataclass(frozen=True)
+class _Words:
+    """[n, words + 2]: which words are there, and how many words and letters.
+
+    words: how many; columns: of every word of every text, one after the other; ends [n + 1]: where each text's begin;
+    lengths [n, 2].
+    """
+
+    words: int
+    columns: NDArray[np.int16]
+    ends: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.lengths), self.words + 2
+
+    def __getitem__(self, rows: slice, /) -> Values:
+        first, last, _ = rows.indices(len(self.lengths))
+        found = np.zeros((last - first, self.words + 2))
+        owner = np.repeat(np.arange(last - first), np.diff(self.ends[first : last + 1]))
+        found[owner, self.columns[self.ends[first] : self.ends[last]]] = 1.0
+        found[:, -2:] = self.lengths[first:last]
+        return found
+
+
+def _words(examples: Examples) -> _Words:
+    units: dict[str, list[Example]] = {}
+    for example in examples:
+        units.setdefault(example.unit, []).append(example)
+    spread = Counter(word for own in units.values() for word in {word for one in own for word in _bag(one)})
     common = sorted(spread, key=lambda word: (-spread[word], word))[:VOCABULARY]
     place = {word: column for column, word in enumerate(common) if spread[word] > 1}
-    found = np.zeros((len(examples), len(place) + 2))
-    for row, bag, text in zip(found, bags, texts, strict=True):
-        row[[place[word] for word in bag if word in place]] = 1.0
-        row[-2:] = len(bag), len(text)
-    return found
+    known = [np.array([place[word] for word in _bag(one) if word in place], np.int16) for one in examples]
+    ends = np.cumsum([0, *map(len, known)])
+    lengths = np.array([(len(_bag(one)), len(_text(one))) for one in examples])
+    return _Words(len(place), np.concatenate(known), ends, lengths)
 
 
-def _pixels(examples: Examples) -> Values:
-    """[n, 8 * 8 * 3], 0 to 1."""
+def _text(example: Example) -> str:
+    return f"{example.question} {example.answer}"
+
+
+def _bag(example: Example) -> list[str]:
+    return _text(example).lower().replace(",", " ").split()
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """[n, 8 * 8 * 3], 0 to 1; held as bytes."""
+
+    levels: NDArray[np.uint8]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.levels.shape
+
+    def __getitem__(self, rows: slice, /) -> Values:
+        return self.levels[rows] / 255
+
+
+def _pixels(examples: Examples) -> _Pixels:
     pictures = [example.image for example in examples if example.image is not None]
     if len(pictures) < len(examples):
         raise ValueError(f"{len(examples) - len(pictures)} of {len(examples)} examples have no image")
-    return np.array([np.asarray(one.load().resize((SIDE, SIDE)), float).ravel() / 255 for one in pictures])
+    levels = np.empty((len(pictures), SIDE * SIDE * 3), np.uint8)
+    for row, one in zip(levels, pictures, strict=True):
+        row[:] = np.asarray(one.load().resize((SIDE, SIDE))).ravel()
+    return _Pixels(levels)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedrand.audit.statistics.rank import placements, pooled
+from fedrand.audit.statistics.replicates import portions
 from fedrand.audit.statistics.sample import Sample, Values, usable
 
 
@@ -47,7 +48,10 @@ def _permuted(sample: Sample, rng: np.random.Generator, resamples: int) -> tuple
     names, index = np.unique(groups, return_inverse=True)
     ranks = placements(scores, scores)[0] * len(scores) + 0.5
     sums, sizes = np.bincount(index, ranks), np.bincount(index).astype(float)
-    labels = np.tile(np.arange(len(names)) < len(set(sample.member_groups)), (resamples, 1))
-    labels = rng.permuted(labels, axis=1).astype(float)
-    members = labels @ sizes
-    return labels @ sums - members * (members + 1) / 2, members * (len(scores) - members)
+    inside, won, pairs = np.arange(len(names)) < len(set(sample.member_groups)), [], []
+    for some in portions(resamples, len(names)):
+        labels = rng.permuted(np.tile(inside, (some, 1)), axis=1).astype(float)
+        members = labels @ sizes
+        won.append(labels @ sums - members * (members + 1) / 2)
+        pairs.append(members * (len(scores) - members))
+    return np.concatenate(won), np.concatenate(pairs)

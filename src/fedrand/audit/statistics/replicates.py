@@ -88,7 +88,7 @@ def by_clusters(members: Side, others: Side, fprs: Values, rng: Rng, times: int)
     """Replicates with the units as they are and their clusters drawn anew, [times, fprs]."""
     parts = [
         rates(members, others, members.by_clusters(rng, some), others.by_clusters(rng, some), fprs)
-        for some in _portions(times, members, others)
+        for some in portions(times, len(members.scores) + len(others.scores))
     ]
     return np.concatenate(parts)
 
@@ -96,13 +96,14 @@ def by_clusters(members: Side, others: Side, fprs: Values, rng: Rng, times: int)
 def by_units(members: Side, others: Side, fprs: Values, rng: Rng, times: int, units: int) -> Values:
     """Replicates with the units drawn anew, each with its items as they are, [times, fprs]."""
     parts = []
-    for some in _portions(times, members, others):
+    for some in portions(times, len(members.scores) + len(others.scores)):
         chosen = rng.multinomial(units, np.full(units, 1 / units), size=some).astype(float)
         parts.append(rates(members, others, members.by_units(chosen), others.by_units(chosen), fprs))
     return np.concatenate(parts)
 
 
-def _portions(times: int, members: Side, others: Side) -> Iterator[int]:
-    most = max(1, AT_ONCE // (len(members.scores) + len(others.scores)))
+def portions(times: int, width: int) -> Iterator[int]:
+    """How many replicates of `width` weights to hold at a time, until there were `times` of them."""
+    most = max(1, AT_ONCE // width)
     for start in range(0, times, most):
         yield min(most, times - start)
