@@ -29,7 +29,8 @@ from fedrand.randomness import stream
 from fedrand.recipe import load_recipe
 from fedrand.world import build
 
-SEEDS, CLIENTS, HOW = 400, 6, Settings(resamples=1, level=0.95)
+SEEDS, EVERY, CLIENTS, HOW = 2000, 10, 6, Settings(resamples=1, level=0.95)
+# 2,000 seeds: of 28 attacks that cover in 95% the luckless one stays above 93% (standard error .5%); one in EVERY for max-T.
 UPDATES = 4  # random ones: a client's, and three others' to compare it with
 RECIPE = load_recipe("emoji", ["data.limit=480", f"data.clients={CLIENTS}", "evaluate.max_new_tokens=8"])
 
@@ -90,12 +91,15 @@ def rows(models, clients):
 @pytest.mark.timeout(1800)
 def test_an_untrained_model_s_intervals_cover_a_coin_in_93_percent_of_seeds(world, models, capsys):
     held = {}
-    together = np.zeros(SEEDS)
+    together = []
     for seed in range(SEEDS):
         some = list(rows(models, deal(world.dataset.pool, RECIPE.data, seed)))
-        ours = family({row.name: row.samples for row in some}, stream(seed, "null", "family"), resamples=2000)
+        ours = None
+        if seed % EVERY == 0:
+            ours = family({row.name: row.samples for row in some}, stream(seed, "null", "family"), resamples=2000)
         lines = [line(row, None, ours, stream(seed, "null", row.name), HOW) for row in some]
-        together[seed] = all(one["adjusted"][0] <= 0.5 <= one["adjusted"][1] for one in lines)
+        if ours:
+            together.append(all(one["adjusted"][0] <= 0.5 <= one["adjusted"][1] for one in lines))
         for row, one in zip(some, lines, strict=True):
             bounds = one, one["fixed"], {"low": one["equivalence"]["low"], "high": one["equivalence"]["high"]}
             held.setdefault(f"{row.attack}, {row.slice}", []).append([b["low"] <= 0.5 <= b["high"] for b in bounds])
@@ -104,7 +108,7 @@ def test_an_untrained_model_s_intervals_cover_a_coin_in_93_percent_of_seeds(worl
         print(f"\n{SEEDS} seeds, {len(shares)} attacks; share of intervals that hold 0.5: 95%, DeLong 95%, TOST's 90%")
         for name, share in shares.items():
             print(f"{name:34} " + " ".join(f"{value:.3f}" for value in share))
-        print(f"{'all attacks together (max-T 95%)':34} {together.mean():.3f}")
+        print(f"{'all attacks together (max-T 95%)':34} {np.mean(together):.3f}")
     assert len(shares) > 20
     assert min(share[0] for share in shares.values()) >= 0.93
-    assert together.mean() >= 0.93
+    assert np.mean(together) >= 0.93
