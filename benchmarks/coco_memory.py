@@ -6,6 +6,10 @@ Written to a temporary folder: captions_train2014.json (five captions an image),
 objects an image, as many letters of outlines as the published file has) and a small picture file per image, no two alike.
 Each step is told by what the process held most so far and what it holds after the step. Encoding is that of every
 client's members with 196 image tokens, as the paper's model has, and the shipped model's tokenizer.
+
+Of 82,783 images with 401 MB of annotations: 528 MB before; 695 MB with 75,000 examples loaded (2.3 kB each) and 1,208 MB at
+most, while the text of the outlines is read; dealing to 12 clients and encoding 34,951 members hold no more than 696 MB, in
+room that reading had freed. 22 CPU-s. The peak is over before a model is loaded.
 """
 
 import argparse
