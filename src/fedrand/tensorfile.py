@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def write_atomic(path: Path, data: bytes | str, *, private: bool = False) -> Non
 
 
 @contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
+def whole_folder(folder: Path) -> Generator[Path]:
     """A new folder beside `folder` to write in, which takes its name when all is written; readable by all."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with named(folder):
@@ -108,7 +108,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
+def named(path: Path) -> Generator[None]:
     """What cannot be written to `path` is an OSError with that name: a failed write has none, safetensors tells it in a
     class of its own."""
     try:
