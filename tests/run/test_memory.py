@@ -3,7 +3,7 @@
 import gc
 import tracemalloc
 
-from numpy_world import federation, recipe, start
+from numpy_world import SHAPES, federation, recipe, start
 
 from fedrand.audit.transcript import TranscriptWriter
 from fedrand.progress import Event, Progress
@@ -12,7 +12,9 @@ from fedrand.recorded import federate
 ROUNDS = 50
 
 
-def test_after_fifty_rounds_as_much_is_held_as_after_ten(tmp_path):
+def test_after_fifty_rounds_as_much_is_held_as_after_ten(tmp_path, monkeypatch):
+    for key in SHAPES:
+        monkeypatch.setitem(SHAPES, key, (64, 64))  # what Python itself keeps is little beside one adapter
     folder = start(tmp_path / "run", recipe(f"train.rounds={ROUNDS}"))
     held = {}
 
@@ -27,4 +29,4 @@ def test_after_fifty_rounds_as_much_is_held_as_after_ten(tmp_path):
     finally:
         tracemalloc.stop()
     one_client = sum(value.nbytes for value in folder.server().params.values())
-    assert held[ROUNDS] - held[10] < (ROUNDS - 10) * one_client
+    assert held[ROUNDS] - held[10] < one_client
