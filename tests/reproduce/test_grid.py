@@ -85,6 +85,14 @@ def test_a_cell_holds_the_mean_over_seeds_in_per_cent_beside_the_papers_number(g
     assert line(grid, "FedAvg", "client", "accuracy").paper == 79.90
 
 
+def test_the_loss_is_a_column_of_ours_in_nats_with_three_digits(grid):
+    for number in (0, 1, 2):
+        grid.runs["captions", "FedRand", number]["results"]["server"]["test"]["nll"] = 3.6604
+    one = line(grid, "FedRand", "server", "NLL")
+    assert (one.here.mean, one.paper) == (pytest.approx(3.6604), None)
+    assert "3.660 ± 0.000 |" in as_markdown(grid, "fedrand reproduce table1")
+
+
 def test_the_difference_is_to_fedavg_and_says_whether_the_seeds_resolve_it(grid):
     one = line(grid, "FedRand", "server", "BLEU-4")
     assert one.change.mean == pytest.approx(10)
@@ -101,7 +109,7 @@ def test_a_row_that_was_not_run_is_not_measured_and_keeps_the_papers_number(grid
 
 def test_the_csv_has_a_line_per_figure_and_the_markdown_a_table_per_part(grid):
     rows = list(csv.DictReader(io.StringIO(as_csv(grid))))
-    assert len(rows) == 2 * 7 * len(grid.rows)
+    assert len(rows) == 2 * (7 + 1) * len(grid.rows)
     (one,) = [r for r in rows if (r["part"], r["row"], r["column"]) == ("client", "FedRand", "ROUGE-L")]
     assert (float(one["mean"]), one["seeds"], one["paper"]) == (pytest.approx(51), "3", "53.64")
     assert [text for text in as_markdown(grid, "x").splitlines() if text.startswith("## ")] == [

@@ -7,7 +7,7 @@ from typing import Any
 
 from fedrand.errors import InputError
 from fedrand.recipe import Recipe, load_recipe
-from fedrand.reproduce.figures import Figure, auroc, score
+from fedrand.reproduce.figures import Figure, auroc, loss, score
 
 # FedPer shares the 2 or 4 layers nearest the output of the paper's 20, and 1 or 2 of the demo model's 4.
 METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -53,7 +53,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Experiment:
-    """rows: methods; parts: whose model; columns: figures; against: the row that differences are taken to."""
+    """rows: methods; parts: whose model; columns: figures of the paper; against: the row that differences are taken to."""
 
     title: str
     rows: tuple[str, ...]
@@ -61,6 +61,11 @@ class Experiment:
     columns: tuple[Figure, ...]
     against: str = "FedAvg"
     extra: tuple[str, ...] = ()  # rows of ours that the paper does not have
+    ours: tuple[Figure, ...] = ()  # columns that it does not have: the loss tells methods apart where captions do not
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return (*self.columns, *self.ours)
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -82,15 +87,19 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ("server", "client"),
         (score("accuracy", "test", "exact", data="questions"), *_captions("test")),
         extra=("local only", "centralised"),
+        ours=(loss("test"),),
     ),
-    "table2": Experiment("Caption quality, out-of-domain", BASELINES, ("server",), _captions("ood")),
+    "table2": Experiment(
+        "Caption quality, out-of-domain", BASELINES, ("server",), _captions("ood"), ours=(loss("ood"),)
+    ),
     "table3": Experiment(
         "Ablations of FedRand",
         ABLATIONS,
         ("server",),
-        (*_captions("test"), auroc("MaxRenyi-10%", "image"), auroc("MaxRenyi-10%", "caption")),
+        (*_captions("test"), *(auroc("MaxRenyi-10%", part) for part in ("image", "caption"))),
         against="FedRand",
         extra=("FedRand",),
+        ours=(loss("test"),),
     ),
     "table4": Experiment(
         "Membership inference, the paper's protocol (in-domain members against out-of-domain images)",

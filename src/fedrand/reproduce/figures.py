@@ -11,13 +11,15 @@ Found = Mapping[str, Any]
 @dataclass(frozen=True)
 class Figure:
     """path: keys from a model's figures in results.json on ("bytes" and what follows: of the whole run). factor: what
-    the number is multiplied by, 100 for per cent. attack: (protocol, attack, slice) of audit.json instead of a path."""
+    the number is multiplied by, 100 for per cent. attack: (protocol, attack, slice) of audit.json instead of a path.
+    digits: printed after the point."""
 
     heading: str
     data: str
     path: tuple[str, ...] = ()
     factor: float = 100
     attack: tuple[str, str, str] | None = None
+    digits: int = 2
 
     @property
     def audited(self) -> bool:
@@ -34,6 +36,11 @@ class Figure:
 def score(heading: str, split: str, metric: str, data: str = "captions") -> Figure:
     """A metric of a split, per cent."""
     return Figure(heading, data, (split, metric))
+
+
+def loss(split: str) -> Figure:
+    """The loss on a split's captions, nats per token."""
+    return Figure("NLL", "captions", (split, "nll"), 1, digits=3)
 
 
 def auroc(attack: str, slice: str, protocol: str = "P0") -> Figure:

@@ -8,8 +8,6 @@ from fedrand.reproduce.experiments import Experiment
 from fedrand.reproduce.figures import Figure, Found
 from fedrand.reproduce.paper import printed
 
-SMALLEST = 0.005  # of what is printed with two digits: a smaller difference is rounding
-
 Runs = Mapping[tuple[str, str, int], Found]
 """What the runs left behind, by data, method and seed."""
 
@@ -24,6 +22,7 @@ class Line:
     here: Cell | None
     change: Cell | None
     paper: float | None
+    digits: int = 2
 
     @property
     def verdict(self) -> str:
@@ -32,7 +31,7 @@ class Line:
             return ""
         if self.change.half is None:
             return "one seed: no interval"
-        shown = self.change.resolved and abs(self.change.mean) >= SMALLEST
+        shown = self.change.resolved and abs(self.change.mean) >= 0.5 * 10**-self.digits  # less is rounding
         return ("higher" if self.change.mean > 0 else "lower") if shown else "not resolved"
 
 
@@ -55,7 +54,7 @@ class Grid:
             self._line(row, part, index, column)
             for part in self.experiment.parts
             for row in self.rows
-            for index, column in enumerate(self.experiment.columns)
+            for index, column in enumerate(self.experiment.figures)
         ]
 
     def values(self, row: str, part: str, column: Figure) -> dict[int, float]:
@@ -75,5 +74,6 @@ class Grid:
             column.heading,
             cell(list(own.values())) if own else None,
             change,
-            paper[index] if paper else None,
+            paper[index] if paper and index < len(paper) else None,
+            column.digits,
         )

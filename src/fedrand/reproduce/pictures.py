@@ -36,7 +36,7 @@ def _bytes(canvas: Any, suffix: str) -> bytes:
 
 def _dots(grid: Grid, canvas: Any) -> None:
     """A panel per column; above what was measured here, below what the paper prints, rows named at the left."""
-    columns, parts = grid.experiment.columns, grid.experiment.parts
+    columns, parts = grid.experiment.figures, grid.experiment.parts
     rows = [row for row in grid.rows]
     panels = [(part, source) for part in parts for source in ("here", "paper")]
     canvas.set_size_inches(1.6 + 1.7 * len(columns), 0.6 + (0.5 + 0.24 * len(rows)) * len(panels))

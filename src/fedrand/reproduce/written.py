@@ -45,14 +45,14 @@ def _table(grid: Grid, lines: Iterable[Line], show) -> str:
     cells: dict[str, list[str]] = {}
     for line in lines:
         cells.setdefault(line.row, []).append(show(line))
-    headings = [column.heading for column in grid.experiment.columns]
+    headings = [column.heading for column in grid.experiment.figures]
     rows: list[Sequence[str]] = [["", *headings], ["---"] * (len(headings) + 1)]
     rows += [[row, *texts] for row, texts in cells.items()]
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def _measured(line: Line) -> str:
-    here = line.here.text() if line.here else "not measured"
+    here = line.here.text(line.digits) if line.here else "not measured"
     return here if line.paper is None else f"{here} ({line.paper:.2f})"
 
 
@@ -60,4 +60,4 @@ def _changed(line: Line) -> str:
     if line.change is None:
         return ""
     mark = "" if line.verdict in ("higher", "lower") else f", {line.verdict}"
-    return f"{line.change.text()}{mark}"
+    return f"{line.change.text(line.digits)}{mark}"
