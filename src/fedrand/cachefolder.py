@@ -1,4 +1,4 @@
-"""Where fedrand keeps what it can make or fetch again: fedrand in $XDG_CACHE_HOME, or in ~/.cache."""
+"""Where fedrand keeps what it can make or fetch again: fedrand in $XDG_CACHE_HOME, or in ~/.cache where that is no whole path."""
 
 import os
 from pathlib import Path
@@ -6,5 +6,5 @@ from pathlib import Path
 
 def cache() -> Path:
     """The folder; nothing is made here."""
-    home = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(home) if home else Path.home() / ".cache") / "fedrand"
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (home if home.is_absolute() else Path.home() / ".cache") / "fedrand"

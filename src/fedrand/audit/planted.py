@@ -12,6 +12,7 @@ from fedrand.audit.uploads import combined
 
 TITLE = "Canaries put into clients' data by a coin before training: a lower bound on epsilon from this one run"
 SHARE = 4  # one canary in so many is called in, as many are called out; fixed before any score is seen
+FEWEST = 2  # canaries of audited clients: one called in and one called out
 
 Scores = Mapping[tuple[str, str], float]
 """(client, canary's id) -> score, higher = trained on."""
@@ -34,7 +35,7 @@ def proven(models: Models, found: Uploads) -> dict[str, Any]:
     lines = [
         {"threat": threat, "model": model, "attack": attack, **_bound(scores, coins, bench.how.level)}
         for (threat, model, attack), scores in attacks.items()
-        if coins.keys() <= scores.keys()
+        if len(coins) >= FEWEST and coins.keys() <= scores.keys()
     ]
     return {"title": TITLE, "canaries": len(coins), "epsilon": lines}
 

@@ -132,14 +132,18 @@ def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[st
     """The recipe of one run. InputError when an override would make it another row, or another seed, than it is shown as."""
     name, *more = DATA[scale][data]
     chosen = METHODS["both"].get(method) or METHODS[scale][method]
-    demo, own = DEMO if scale == "demo" else (), [*more, *chosen, f"seed={seed}"]
-    made = load_recipe(name, [*SPARED, *demo, *own, *overrides])
-    for key, value in (text.split("=") for text in own):
-        if str(_at(made, key)).lower() != value:
-            raise InputError(
-                f"--set would make {key} {_at(made, key)} in the row '{method}', seed {seed}; leave {key} out"
-            )
+    own = [*SPARED, *(DEMO if scale == "demo" else ()), *more, *chosen, f"seed={seed}"]
+    made, meant = (load_recipe(name, [*own, *rest]) for rest in (overrides, ()))
+    for key in _TOLD_APART_BY:
+        if (found := _at(made, key)) != _at(meant, key):
+            raise InputError(f"--set would make {key} {found} in the row '{method}', seed {seed}; leave {key} out")
     return made
+
+
+_TOLD_APART_BY = sorted(
+    {"seed", "data.name"}
+    | {text.partition("=")[0] for rows in METHODS.values() for options in rows.values() for text in options}
+)
 
 
 def _at(recipe: Recipe, key: str) -> object:

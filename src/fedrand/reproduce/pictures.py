@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from fedrand.errors import InputError
@@ -14,13 +15,17 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 BINS = ((3.0, "#7b3294"), (2.0, "#c2a5cf"), (1.0, "#a6dba0"), (0.0, "#ffffff"))  # nats, from the least sure on
 
 
+def refuse_without_matplotlib() -> None:
+    """InputError when pictures cannot be drawn: told before hours of runs."""
+    if find_spec("matplotlib") is None:
+        raise InputError("pictures need matplotlib; install it with: pip install 'fedrand[figures]'")
+
+
 def draw(grid: Grid) -> Mapping[str, bytes]:
-    """{"svg", "png"}. InputError when matplotlib is not there."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure as Canvas
-    except ImportError as error:
-        raise InputError("pictures need matplotlib; install it with: pip install 'fedrand[figures]'") from error
+    """{"svg", "png"}."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure as Canvas
+
     drawing = _DRAWINGS.get(grid.name, _dots)
     with rc_context({"svg.hashsalt": "fedrand", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         canvas = Canvas(layout="constrained")

@@ -10,7 +10,7 @@ from fedrand.errors import InputError
 from fedrand.progress import Progress
 from fedrand.reproduce.experiments import EXPERIMENTS, Experiment, recipe_of, run_name
 from fedrand.reproduce.grid import Grid
-from fedrand.reproduce.pictures import draw
+from fedrand.reproduce.pictures import draw, refuse_without_matplotlib
 from fedrand.reproduce.written import as_csv, as_markdown
 from fedrand.tensorfile import write_atomic
 
@@ -26,6 +26,7 @@ def reproduce(
     """
     if name not in EXPERIMENTS:
         raise InputError(f"no table or figure '{name}'; choose from {', '.join(EXPERIMENTS)}")
+    refuse_without_matplotlib()
     experiment = EXPERIMENTS[name]
     jobs = _jobs(experiment, scale, range(seeds), out / "runs", tuple(overrides))
     progress.say(f"{name}: {experiment.title}; {len(jobs)} runs, {workers} at once")

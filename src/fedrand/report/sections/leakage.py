@@ -58,7 +58,15 @@ PARTS = (
 def leakage(audit: Json | None, run: Path) -> Markup:
     """The whole chapter; without an audit it names the command that makes one."""
     if audit is None:
-        words = join(["Not audited yet: ", element("code", f"fedrand audit {run}"), " makes this section."])
+        words = join(
+            [
+                "Not audited yet: ",
+                element("code", f"fedrand audit {run}"),
+                ", then ",
+                element("code", f"fedrand report {run}"),
+                " make this section.",
+            ]
+        )
         return section("What leaks", element("p", words), name="leakage")
     drawn = {place.kind: place.draw(audit) for place in PARTS}
     shown = [markup for markup in drawn.values() if markup is not None]

@@ -28,7 +28,7 @@ def quality(results: Json) -> Markup:
 def _sizes(results: Json, split: str) -> str:
     figures = pick(results, "server", split)
     return (
-        f"NLL over {plain(pick(figures, 'nll_n') or pick(figures, 'n'))} items, captions of "
+        f"NLL over {plain(pick(figures, 'nll_n'))} tokens of {plain(pick(figures, 'n'))} items, captions of "
         f"{plain(pick(figures, 'captions_n') or pick(figures, 'n'))} by the server's model and of "
         f"{plain(pick(results, 'clients', 'mean', split, 'captions_n'))} by each client's"
     )
