@@ -1,8 +1,11 @@
 """The one-run bound gives the known values, and is never raised by canaries that nobody can tell."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from fedrand.audit.planted import proven
 from fedrand.audit.statistics import epsilon_bound, one_run
 
 KNOWN = {  # canaries, guesses, correct, delta
@@ -64,3 +67,10 @@ def test_input_that_makes_no_sense_is_refused():
         one_run(np.ones(2), np.ones(3, bool), 2)
     with pytest.raises(ValueError, match="correct <= guesses"):
         epsilon_bound(100, 10, 11)
+
+
+def test_one_canary_proves_no_bound_and_is_no_error():
+    """As where the others lie with clients that never took part."""
+    bench = SimpleNamespace(canaries={"a": ([SimpleNamespace(id="canary-0000")], [])}, how=SimpleNamespace(level=0.95))
+    found = proven(SimpleNamespace(bench=bench, reference=lambda *asked: 0.0), {})
+    assert (found["canaries"], found["epsilon"]) == (1, [])

@@ -8,10 +8,13 @@ from itertools import product
 import pytest
 
 from fedrand.errors import InputError
+from fedrand.progress import Progress
+from fedrand.reproduce import pictures
 from fedrand.reproduce.experiments import EXPERIMENTS, METHODS, recipe_of, run_name
 from fedrand.reproduce.grid import Grid
 from fedrand.reproduce.paper import printed
 from fedrand.reproduce.pictures import draw
+from fedrand.reproduce.run import reproduce
 from fedrand.reproduce.written import as_csv, as_markdown
 
 METRICS = ("exact", "bleu1", "bleu2", "bleu3", "bleu4", "rouge_l", "cider_d")
@@ -57,6 +60,19 @@ def test_a_row_is_of_the_method_the_data_and_the_seed_that_it_is_shown_with(over
     assert recipe_of("demo", "questions", "FedRand rho 0.3", 0, ("train.rounds=2",)).train.rounds == 2
     with pytest.raises(InputError, match=re.escape(said)):
         recipe_of("demo", "questions", "FedRand rho 0.3", 0, (override,))
+
+
+@pytest.mark.parametrize("override", ["strategy.past=false", "strategy.normalize=false", "strategy.rho=0.4"])
+def test_a_row_that_is_an_ablation_by_an_override_is_refused_too(override):
+    with pytest.raises(InputError, match=rf"would make {override.split('=')[0]} .* in the row 'FedRand', seed 0"):
+        recipe_of("demo", "captions", "FedRand", 0, (override,))
+
+
+def test_without_matplotlib_nothing_is_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'fedrand\[figures\]'"):
+        reproduce("table1", "demo", 1, tmp_path / "out", (), 1, Progress())
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_row_of_every_experiment_can_be_made():
