@@ -51,7 +51,8 @@ class Round:
     """One round as it happened: `before` and `after` it, what each client did, who was refused and why.
 
     dropped: what clients did in a first attempt that found too few of them and was repeated with others: they trained,
-    and the server got their uploads. messages: everything that travelled, with whose it was, in both attempts.
+    and the server got their uploads; one that a client sent again, to the same bits, is not among them. messages:
+    everything that travelled, with whose it was, in both attempts.
     """
 
     before: ServerState
@@ -126,7 +127,8 @@ class Federation:
             if len(admitted) >= self.min_clients:
                 after = self.strategy.step(server, admitted)
                 seconds = time.perf_counter() - begun
-                dropped = tuple(outcome for outcome in dropped if outcome.upload.client not in selected)
+                again = {outcome.upload.client: outcome.upload.params.keys() for outcome in outcomes}
+                dropped = tuple(one for one in dropped if again.get(one.upload.client) != one.upload.params.keys())
                 whole = (tuple(outcomes), tuple(admitted), tuple(refused))
                 return Round(server, after, selected, *whole, seconds, dropped, tuple(messages))
             dropped = tuple(outcomes)

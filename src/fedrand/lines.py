@@ -35,11 +35,14 @@ class Lines:
             os.fsync(file.fileno())
 
     def read(self) -> list[str]:
-        """Every whole line after the header; a last line without its end is torn and left out."""
+        """Every whole line after the header; a last line without its end is torn and left out. RunFolderError when the
+        header is not there: the line in its place would be lost."""
         if not self.path.exists():
             return []
         text = self.path.read_bytes().decode("utf-8", errors="replace")  # a torn line may end inside a character
         whole = text[: text.rfind("\n") + 1].splitlines()
+        if self.header and whole and whole[0] != self.header:
+            raise RunFolderError(f"{self.path} does not begin with the line '{self.header}'; {LOST}")
         return whole[1:] if self.header else whole
 
     def cut(self, round: int) -> None:

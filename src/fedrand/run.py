@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedrand.accountant import NAME, by_client, epsilon
-from fedrand.audit.transcript import TranscriptWriter, received, transcript
+from fedrand.audit.transcript import TranscriptWriter, received, refuse_lost_uploads, transcript
 from fedrand.errors import InputError
 from fedrand.ledger import totals
 from fedrand.messages import ServerState
@@ -70,6 +70,7 @@ def _go_on(folder: RunFolder, progress: Progress, world: "World | None") -> Resu
     save_adapter(folder.adapter, folder, server, trained=not idle)
     last = list(folder.metrics()[-1]["clients"])
     found = results(world, server, folder.shelf(), last, progress)
+    refuse_lost_uploads(folder)
     made = _named(folder, recipe, server, found)
     folder.write_json("results.json", made)
     return made
@@ -82,6 +83,7 @@ def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
         return
     folder.check_world(about, world.split())
     _refuse_lost_states(folder)
+    refuse_lost_uploads(folder)
     began = folder.read_json("environment.json")["versions"]
     for package, version in about["versions"].items():
         if began.get(package) != version:

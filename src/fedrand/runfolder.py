@@ -5,6 +5,7 @@ The commit point is server/state.safetensors: what it does not count did not hap
 
 import fcntl
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from fedrand.runfile import LOST, RunFolderError, json_object, read_object
 from fedrand.shelf import DiskShelf
 from fedrand.tensorfile import PART, TensorFileError, remove_parts, write_atomic
 
-_ROUND: Mapping[str, type] = {"round": int, "clients": dict}
+_ROUND: Mapping[str, type] = {"round": int, "clients": dict, "bytes": dict}
 
 
 class Transcript(Protocol):
@@ -160,12 +161,32 @@ class RunFolder:
         self._ledger.cut(server.round + 1)
         if (known := len(self._metrics.read())) != server.round:
             raise RunFolderError(f"{self._metrics.path} holds {known} of {server.round} rounds; {LOST}")
+        self.check_ledger()
         transcript.truncate(server.round)
         remove_parts(self.path)
         return server
 
     def ledger(self) -> list[Row]:
-        return [Row.parse(line) for line in self._ledger.read()]
+        """Every message so far; RunFolderError for a line that is none."""
+        return [self._message(line, number) for number, line in enumerate(self._ledger.read(), 2)]
+
+    def _message(self, line: str, number: int) -> Row:
+        try:
+            return Row.parse(line)
+        except ValueError as error:
+            raise RunFolderError(f"{self._ledger.path} line {number} is no row of {HEADER}; {LOST}") from error
+
+    def check_ledger(self) -> None:
+        """RunFolderError when the ledger has not the bytes that metrics.jsonl says travelled in each round."""
+        found = Counter[tuple[int, str]]()
+        for row in self.ledger():
+            found[row.round, row.direction] += row.bytes
+        until = self.server().round
+        for line in (line for line in self.metrics() if line["round"] < until):
+            for way, size in line["bytes"].items():
+                if (known := found[line["round"], way]) != size:
+                    place = f"{self._ledger.path} holds {known} of the {size} bytes of {way} of round {line['round']}"
+                    raise RunFolderError(f"{place}; {LOST}")
 
     def metrics(self) -> list[dict[str, Any]]:
         lines, path = self._metrics.read(), self._metrics.path

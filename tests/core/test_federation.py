@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedrand.federation import Federation, Memory, TooFewClients, initial_server, select_clients
-from fedrand.messages import ClientState
+from fedrand.messages import ClientState, Upload
 from fedrand.params import identical
 from fedrand.round import ClientError
 from fedrand.strategies import fedavg, fedrand
@@ -175,6 +175,26 @@ def test_one_upload_is_too_few_where_two_are_asked_for():
     learners = {"ann": Adder(), "bob": Broken(), "cat": Broken()}
     with pytest.raises(TooFewClients, match="1 usable uploads, min_clients is 2"):
         list(federation(fedavg(), learners, 3, min_clients=2).rounds(server(), Memory(), until=1))
+
+
+class BrokenOnce(Broken):
+    def train(self, start, trained, rng, proximal):
+        return (
+            Adder.train(self, start, trained, rng, proximal) if self.starts else super().train(start, trained, rng, 0)
+        )
+
+
+@pytest.mark.parametrize("draw", ["stratified", "client"])
+def test_an_upload_of_a_repeated_round_is_dropped_and_one_that_was_sent_again_to_the_bit_is_not(draw):
+    """All four are drawn in both attempts, in another order: by it a stratified draw says who sends A."""
+    learners = {name: BrokenOnce() if name == "ann" else Adder() for name in NAMES[:4]}
+    world = federation(fedrand(draw=draw, min_group=1), learners, min_clients=4, seed=1)
+    done = next(world.rounds(server(), Memory(), until=1))
+    sent = {(name, frozenset(m.params)) for name, m in done.messages if isinstance(m, Upload)}
+    assert len(sent) == len(done.outcomes) + len(done.dropped)
+    kept = {(one.upload.client, frozenset(one.upload.params)) for one in (*done.outcomes, *done.dropped)}
+    assert kept == sent
+    assert bool(done.dropped) == (draw == "stratified")
 
 
 def test_enough_clients_are_enough():

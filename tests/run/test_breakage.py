@@ -89,6 +89,34 @@ def test_a_transcript_whose_index_lost_its_last_lines_is_not_audited(copied, cap
     assert "the transcript is not whole" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "said"),
+    [
+        ("transcript/index.jsonl", '"upload"', "the transcript is not whole"),
+        ("transcript/index.jsonl", "", "no transcript in"),
+        ("ledger.csv", "upload", "bytes of upload of round 0"),
+        ("ledger.csv", "", "bytes of upload of round 0"),
+    ],
+)
+def test_a_run_that_lost_what_was_sent_is_not_gone_on_with_nor_ended(copied, capsys, monkeypatch, name, line, said):
+    """Bytes and epsilon would be too small. The first line of that kind is lost, or all of the file."""
+    (copied.path / "results.json").unlink()
+    measured, path = evaluate.results, copied.path / name
+    lines = path.read_text().splitlines(keepends=True)
+
+    def lose(*given):
+        first = next(number for number, text in enumerate(lines) if line in text)
+        path.write_text("".join(lines[:first] + lines[first + 1 :])) if line else path.unlink()
+        return measured(*given)
+
+    monkeypatch.setattr(evaluate, "results", lose)
+    for _ in range(2):  # while it is measured, and before
+        assert main(["resume", str(copied.path), "--quiet"]) == 2
+        assert said in capsys.readouterr().err
+        assert not (copied.path / "results.json").exists()
+        monkeypatch.setattr(evaluate, "results", measured)
+
+
 @pytest.mark.parametrize("words", [("audit",), ("export", "--merge")])
 def test_a_run_is_not_told_of_by_another_recipe_than_it_was_made_by(copied, tmp_path, capsys, words):
     toml = copied.path / "recipe.toml"

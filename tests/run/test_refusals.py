@@ -1,11 +1,17 @@
 """A client that fails costs the round its upload, and the run says whose and why; too few end it with the reasons."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from numpy_world import CLIENTS, Walker, federation, recipe, start
+from numpy_world import CLIENTS, SHAPES, Walker, federation, recipe, start
 
-from fedrand.audit.transcript import TranscriptWriter
+from fedrand.audit.knowledge import history
+from fedrand.audit.transcript import TranscriptError, TranscriptWriter, received, refuse_lost_uploads, transcript
+from fedrand.audit.views import seen_by
 from fedrand.federation import TooFewClients
+from fedrand.ledger import part
 from fedrand.progress import Event, Progress
 from fedrand.recorded import federate
 from fedrand.round import ClientError
@@ -44,3 +50,35 @@ def test_too_few_clients_end_the_run_with_each_ones_reason_and_keep_the_state(tm
         played(folder, set(CLIENTS))
     assert folder.server().round == before.round == 0
     assert all(np.array_equal(folder.server().params[key], value) for key, value in before.params.items())
+
+
+class BrokenOnce(Broken):
+    """Breaks in its first training alone."""
+
+    def train(self, start, trained, rng, proximal):
+        if self.num_examples == 1:
+            self.num_examples = 2
+            return super().train(start, trained, rng, proximal)
+        return Walker.train(self, start, trained, rng, proximal)
+
+
+def test_a_client_that_sent_both_halves_in_a_repeated_round_pays_for_both(tmp_path):
+    folder = start(tmp_path / "run", recipe("strategy.draw=stratified", "train.clients_per_round=5"))
+    players = federation(folder.recipe)
+    learners = {**players.learners, CLIENTS[0]: BrokenOnce(1)}
+    players = replace(players, learners=learners, min_clients=5)
+    federate(folder, players, TranscriptWriter(folder.transcript), 1, Progress())
+    sent = {(row.client, row.part) for row in folder.ledger() if row.direction == "upload"}
+    assert len(sent) > len(CLIENTS)
+    index = transcript(folder.transcript)
+    assert received(index) == Counter(client for client, _ in sent)
+    assert {part(frozenset(index.read(entry)), frozenset(SHAPES)) for entry in index.entries} == {"all", "A", "B"}
+    refuse_lost_uploads(folder)
+    method = folder.recipe.method()
+    for client in CLIENTS:
+        (seen,) = history(seen_by("T3+", folder.transcript, folder.server().params), client, method)
+        assert seen.row()["sent"] == folder.metrics()[0]["clients"][client]["sent"]
+    path = folder.transcript / "index.jsonl"
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "repeated" not in line))
+    with pytest.raises(TranscriptError, match=rf"has 1 broadcasts and 5 uploads, the run had 1 and {len(sent)}"):
+        refuse_lost_uploads(folder)

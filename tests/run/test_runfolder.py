@@ -232,6 +232,29 @@ def test_a_json_file_that_is_gone_or_not_whole_is_named_with_what_to_do(finished
     assert str(path) in str(refused.value) and remedy in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda lines: [], "holds 0 of the [0-9]+ bytes of upload of round 0"),
+        (lambda lines: lines[: len(lines) // 2], "bytes of (upload|download) of round"),
+        (lambda lines: lines[:-2] + lines[-1:], "bytes of (upload|download) of round 3"),
+        (lambda lines: lines[1:], "does not begin with the line 'round,client"),
+        (lambda lines: [*lines[:3], "1,c01", *lines[3:]], "line 4 is no row of round,client"),
+    ],
+)
+def test_a_ledger_that_lost_what_travelled_is_not_gone_on_with(finished, harm, said):
+    path = finished.path / "ledger.csv"
+    path.write_text("".join(f"{line}\n" for line in harm(path.read_text().splitlines())))
+    with pytest.raises(RunFolderError, match=rf"ledger\.csv .*{said}.*; put it back from a copy"):
+        go_on(finished)
+
+
+def test_a_ledger_that_is_gone_is_not_gone_on_with(finished):
+    (finished.path / "ledger.csv").unlink()
+    with pytest.raises(RunFolderError, match=r"ledger\.csv holds 0 of the"):
+        go_on(finished)
+
+
 @pytest.mark.parametrize("text", ["", "{}\n", '{"round": 0, "clients": {}}\n', "[1]\n", '{"rou\n'])
 def test_rounds_that_were_lost_are_not_taken_for_a_run(finished, text):
     (finished.path / "metrics.jsonl").write_text(text)

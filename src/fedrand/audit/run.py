@@ -20,7 +20,7 @@ from fedrand.audit.rows import Row, Samples, Sides, line, sampled
 from fedrand.audit.sent import Uploads, broadcast_rows, leak_over_rounds, upload_rows, uploads
 from fedrand.audit.shadows import shadow_rows
 from fedrand.audit.statistics import Family, family, permuted, two_level_interval
-from fedrand.audit.transcript import TranscriptError, transcript
+from fedrand.audit.transcript import refuse_lost_uploads
 from fedrand.audit.updates.harvest import singletons
 from fedrand.audit.verdict import threats
 from fedrand.audit.wording import NOT_TESTED
@@ -42,7 +42,7 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
         raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
     folder.read_json("results.json")  # refused before minutes of attacks, not after
     folder.check_recipe(free="audit")
-    _refuse_cut_transcript(folder)
+    refuse_lost_uploads(folder)
     from fedrand.world import build
 
     with folder.locked():  # so is a folder that cannot be written to
@@ -51,20 +51,6 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None) ->
         found = attacked(world, folder, progress)
         folder.write_json("audit.json", found)
     return found
-
-
-def _refuse_cut_transcript(folder: RunFolder) -> None:
-    """An index with fewer lines than there were messages would make an audit of part of the run look like a whole one."""
-    entries = transcript(folder.transcript).entries
-    broadcasts = sum(entry.kind == "broadcast" for entry in entries)
-    uploads = {(entry.round, entry.client) for entry in entries if entry.kind != "broadcast"}
-    sent = {(row.round, row.client) for row in folder.ledger() if row.direction == "upload"}  # one may be sent twice
-    rounds = folder.server().round
-    if broadcasts != rounds or sent - uploads:
-        raise TranscriptError(
-            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {len(uploads)} uploads, the run had "
-            f"{rounds} and {len(sent)}; the transcript is not whole"
-        )
 
 
 def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Report:

@@ -6,6 +6,8 @@ Every one of them is curious and follows the protocol; a server that alters what
 from dataclasses import dataclass
 from enum import StrEnum
 
+from fedrand.audit.transcript import SENT
+
 
 class Sight(StrEnum):
     """One kind of thing an adversary may see; an attack names the ones it needs."""
@@ -32,7 +34,7 @@ class Threat:
 
 
 _SERVER = frozenset({Sight.FINAL, Sight.BROADCASTS, Sight.SIZES, Sight.GROUPS, Sight.UPLOADS})
-_GOT = ("broadcast", "upload", "refused")
+_GOT = ("broadcast", *SENT)
 
 THREATS: dict[str, Threat] = {
     threat.id: threat

@@ -1,7 +1,8 @@
 """The transcript of a run: what the server sent and got, and apart from it what only the clients knew.
 
 A folder rNNNN per round with `broadcast.safetensors`, `upload.CLIENT.safetensors`, `refused.CLIENT.safetensors` (it
-reached the server, which did not take it) and, in simulation only, `oracle/CLIENT.safetensors` (the client's whole
+reached the server, which did not take it), `repeated.CLIENT.safetensors` (it did too, before the round was repeated and
+the client, from where it had begun, sent other tensors) and, in simulation only, `oracle/CLIENT.safetensors` (the client's whole
 adapter after training); `index.jsonl` names every file with its sha256.
 """
 
@@ -19,9 +20,12 @@ from fedrand.ledger import part
 from fedrand.lines import Lines, json_round
 from fedrand.params import Params
 from fedrand.runfile import LOST
+from fedrand.runfolder import RunFolder
 from fedrand.tensorfile import from_bytes, to_bytes, write_atomic
 
 INDEX = "index.jsonl"
+SENT = ("upload", "refused", "repeated")
+"""Kinds of what a client sent."""
 
 
 class TranscriptError(InputError):
@@ -30,7 +34,7 @@ class TranscriptError(InputError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file. kind: "broadcast", "upload", "refused" or "oracle"; keys: "A", "B", "all" or "mixed"."""
+    """One file. kind: "broadcast", "upload", "refused", "repeated" or "oracle"; keys: "A", "B", "all" or "mixed"."""
 
     round: int
     kind: str
@@ -52,12 +56,15 @@ class TranscriptWriter:
         number, server = round.before.round, round.before
         entries = [self._write(number, "broadcast", "", 0, server.params, server.params)]
         taken = {upload.client for upload in round.admitted}
-        for outcome in (*round.outcomes, *round.dropped):
+        again = {outcome.upload.client for outcome in round.outcomes}
+        for outcome in (*round.outcomes, *(one for one in round.dropped if one.upload.client not in again)):
             upload = outcome.upload
             sent = "upload" if upload.client in taken else "refused"
             count = upload.num_examples if sent == "upload" else 0  # a refused count may be anything
             for kind, params in ((sent, upload.params), ("oracle", outcome.state.local)):
                 entries.append(self._write(number, kind, upload.client, count, params, server.params))
+        for upload in (one.upload for one in round.dropped if one.upload.client in again):
+            entries.append(self._write(number, "repeated", upload.client, 0, upload.params, server.params))
         self._index.append(json.dumps(asdict(entry)) for entry in entries)
 
     def truncate(self, round: int) -> None:
@@ -85,6 +92,7 @@ _NAMES = {
     "broadcast": "r{round:04d}/broadcast.safetensors",
     "upload": "r{round:04d}/upload.{client}.safetensors",
     "refused": "r{round:04d}/refused.{client}.safetensors",
+    "repeated": "r{round:04d}/repeated.{client}.safetensors",
     "oracle": "r{round:04d}/oracle/{client}.safetensors",
 }
 
@@ -157,7 +165,7 @@ class Index:
 
 def transcript(folder: Path) -> Index:
     """What the server sent and got."""
-    return Index(folder, ("broadcast", "upload", "refused"))
+    return Index(folder, ("broadcast", *SENT))
 
 
 def oracle(folder: Path) -> Index:
@@ -167,4 +175,23 @@ def oracle(folder: Path) -> Index:
 
 def received(index: Index) -> Counter[str]:
     """How many uploads of each client reached the server: refused ones, and those of a round that was repeated, too."""
-    return Counter(entry.client for entry in index.entries if entry.kind in ("upload", "refused"))
+    return Counter(entry.client for entry in index.entries if entry.kind in SENT)
+
+
+def refuse_lost_uploads(folder: RunFolder) -> None:
+    """A ledger or an index with fewer lines than there were messages would make part of a run look like a whole one: to
+    an audit, to the bytes and to epsilon. RunFolderError or TranscriptError, which says how many there are."""
+    folder.check_ledger()
+    rounds = folder.server().round
+    if not rounds:
+        return
+    entries = [entry for entry in transcript(folder.transcript).entries if entry.round < rounds]
+    broadcasts = sum(entry.kind == "broadcast" for entry in entries)
+    uploads = {(entry.round, entry.client, entry.keys) for entry in entries if entry.kind != "broadcast"}
+    rows = (row for row in folder.ledger() if row.direction == "upload" and row.round < rounds)
+    sent = {(row.round, row.client, row.part) for row in rows}  # one may be sent twice
+    if broadcasts != rounds or sent - uploads:
+        raise TranscriptError(
+            f"{folder.transcript}/index.jsonl has {broadcasts} broadcasts and {len(uploads)} uploads, the run had "
+            f"{rounds} and {len(sent)}; the transcript is not whole, so {LOST}"
+        )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fedrand.admission import tensor_fault
 from fedrand.audit.threats import THREATS, Sight, Threat
-from fedrand.audit.transcript import Entry, Index, transcript
+from fedrand.audit.transcript import SENT, Entry, Index, transcript
 from fedrand.data.example import Example
 from fedrand.params import Key, Keys, Params
 
@@ -184,7 +184,7 @@ def _group(uploads: Mapping[Entry, Keys]) -> Groups:
 
 
 def _sizes(index: Index, client: str) -> tuple[tuple[int, str, int], ...]:
-    way = {"broadcast": "download", "upload": "upload", "refused": "upload"}
+    way = {"broadcast": "download"} | dict.fromkeys(SENT, "upload")
     shown = (entry for entry in index.entries if not client or entry.client in ("", client))
     return tuple((one.round, way[one.kind], index.size(one)) for one in shown)
 
