@@ -128,3 +128,11 @@ def test_the_numbers_are_those_of_the_statistics():
 @pytest.mark.parametrize(("shift", "count", "status"), [(0.5, 500, "leak found"), (0.0, 60, "not resolved")])
 def test_a_leak_is_found_and_a_small_audit_resolves_nothing(shift, count, status):
     assert told(shift, count)[2]["status"] == status
+
+
+def test_a_row_with_hardly_any_examples_is_no_reversed_score():
+    few, enough = verdict_row(0.1, 0.3, attack="harvested", n_members=4), verdict_row(0.42, 0.58)
+    found = threats([few, enough], [])[0]
+    assert found["status"] == "not resolved"
+    both = threats([few, enough, verdict_row(0.3, 0.45, attack="loss")], [])[0]
+    assert both["status"] == "score reversed" and "the halves differ; not a clean result: loss" in both["sentence"]

@@ -159,7 +159,7 @@ def test_the_worst_attack_of_every_adversary_is_in_every_file(pair, tmp_path, re
     rows = json.loads((tmp_path / "out/compare.json").read_text())["rows"]
     assert rows[1]["worst_T0_auroc"] == 0.6541
     markdown = (tmp_path / "out/compare.md").read_text()
-    assert "0.812 [0.782, 0.842] gradient cosine, all uploads" in markdown
+    assert "0.812 [0.782, 0.842] uncorrected: gradient cosine, all uploads" in markdown
     text = read((tmp_path / "out/compare.html").read_text()).under("worst")
     assert text.count("0.812 [0.782, 0.842]") == 2 and "T3+, curious server, all clients" in text
 
@@ -170,3 +170,56 @@ def test_a_run_without_a_verdict_stands_beside_one_with(pair, tmp_path, read):
     assert comparison.rows[1].get("worst_T3_auroc") is None
     assert "2. b not run" in read((tmp_path / "out/compare.html").read_text()).under("worst")
     assert comparison.unpaired == ()
+
+
+def at_level(audit, level):
+    for row in audit["protocols"]["P1"]["rows"]:
+        row["level"] = level
+
+
+def test_the_level_that_is_told_is_that_of_the_intervals(pair, tmp_path):
+    for run in pair:
+        at_level(run.audit, 0.9)
+    comparison = compared(pair, tmp_path)
+    assert "its 90% interval" in comparison.note and "95%" not in comparison.note
+    drawn = two_level_difference(samples(scores(0.4)), samples(scores(1.2)), 0.9)
+    assert comparison.rows[1][f"{STEM}_low"] == pytest.approx(drawn.low)
+
+
+def test_audits_of_other_levels_are_compared_unpaired(pair, tmp_path):
+    at_level(pair[1].audit, 0.9)
+    comparison = compared(pair, tmp_path)
+    assert not any(name.startswith("paired") for name in comparison.names) and "Paired" not in comparison.note
+    assert comparison.unpaired == (
+        "b and a are audited at 90% and 95%: compared unpaired, each AUROC with its own interval",
+    )
+
+
+def other_groups(part):
+    for side in part["clients"]["c00"].values():
+        side["groups"] = [*range(40)]
+
+
+def one_side_empty(part):
+    for name in part["clients"]:
+        part["clients"][name]["others"]["groups"] = []
+        for row in part["rows"]:
+            if name in row["clients"]:
+                row["clients"][name]["others"] = []
+
+
+@pytest.mark.parametrize("change", [other_groups, one_side_empty])
+def test_altered_items_under_the_same_digest_are_told_in_one_line(pair, tmp_path, change):
+    change(pair[1].audit["scores"])
+    with pytest.raises(ReportError, match=r"contradict each other .*again with: fedrand audit .*a; fedrand audit .*b$"):
+        compared(pair, tmp_path)
+
+
+def test_a_worst_attack_has_the_interval_corrected_for_all_attacks_and_says_so(pair, tmp_path, read):
+    next(threat for threat in pair[0].audit["threats"] if threat["id"] == "T3")["worst"]["adjusted"] = [0.7673, 0.8573]
+    first, second = compared(pair, tmp_path, tmp_path / "out").rows
+    assert (first["worst_T3_auroc_low"], first["worst_T3_corrected"]) == (0.7673, True)
+    assert (second["worst_T3_auroc_low"], second["worst_T3_corrected"]) == (0.7823, False)
+    assert "0.812 [0.767, 0.857] corrected: gradient cosine" in (tmp_path / "out/compare.md").read_text()
+    text = read((tmp_path / "out/compare.html").read_text()).under("worst")
+    assert "0.812 [0.767, 0.857] corrected" in text and "0.812 [0.782, 0.842] uncorrected" in text

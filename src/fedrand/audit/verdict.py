@@ -39,7 +39,7 @@ def threats(rows: Iterable[Line], epsilons: Iterable[Line]) -> list[dict[str, An
 
 def _threat(threat: Threat, rows: Sequence[Line], epsilons: Sequence[Line]) -> dict[str, Any]:
     tried = [row for row in rows if row["applies"] and reachable(row, threat)]
-    able = [row for row in tried if not too_few(row)] or tried
+    able = _enough(tried) or tried
     worst = max(able, key=lambda row: (leaks(row), bounds(row)[0]), default=None)
     proofs, said = [one for one in epsilons if reachable(one, threat)], status(worst, tried)
     found = {
@@ -78,7 +78,7 @@ def status(worst: Line | None, tried: Sequence[Line]) -> str:
         "leak found": leaks(worst),
         "confounded": worst["confounded"],
         "no leak found": all(map(_equivalent, tried)),
-        "score reversed": any(bounds(row)[1] < 0.5 for row in tried),
+        "score reversed": any(bounds(row)[1] < 0.5 for row in _enough(tried)),
     }
     return next((words for words, holds in known.items() if holds), "not resolved")
 
@@ -105,9 +105,14 @@ def _equivalent(row: Line) -> bool:
     return row["equivalence"]["equivalent"] and not row["confounded"] and not too_few(row)
 
 
+def _enough(tried: Sequence[Line]) -> list[Line]:
+    """Those with enough examples to say something."""
+    return [row for row in tried if not too_few(row)]
+
+
 def beside(said: str, tried: Sequence[Line]) -> Line | None:
     """The attack that is told beside the clearest: the most reversed one, or the one least like a coin."""
     if said == "score reversed":
-        return min(tried, key=lambda row: bounds(row)[1])
+        return min(_enough(tried), key=lambda row: bounds(row)[1])
     tosts = [(row, row["equivalence"]) for row in tried]
     return max(tosts, key=lambda one: max(0.5 - one[1]["low"], one[1]["high"] - 0.5), default=(None,))[0]

@@ -41,7 +41,7 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
         raise ReportError("nothing to compare; name one run folder or more, such as `fedrand compare runs/a runs/b`")
     names = _names(runs)
     read = [_read(name, path) for name, path in zip(names, runs, strict=True)]
-    differences, unpaired = pairs(read)
+    differences, unpaired, level = pairs(read)
     rows = tuple(_row(run, differences) for run in read)
     comparison = Comparison(
         _columns(read, differences),
@@ -49,6 +49,7 @@ def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:
         tuple(warnings(read)),
         tuple(unpaired),
         {term: meaning for run in read for term, meaning in run.words.items()},
+        level,
     )
     if out is not None:
         write_comparison(comparison, *_points(read), worst_by_threat(read), out)

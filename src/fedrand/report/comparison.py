@@ -15,9 +15,8 @@ SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
     "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
-    "picked from all attacks of an adversary. Paired: the difference on the same items, each attack by itself and not "
-    "corrected for their number; resolved where its 95% interval over clients and items leaves 0 out. Models given: these "
-    f"very models, over items alone (DeLong). {CIDER_NOTE}"
+    "picked from all attacks of an adversary; corrected: its interval holds for all attacks together, else for this one "
+    "alone."
 )
 
 
@@ -37,7 +36,8 @@ class Column:
 class Comparison:
     """columns: what is compared; rows: raw values by name, one mapping per run.
 
-    warnings: what makes the runs unlike; unpaired: why a paired difference is not given; words: what its terms mean.
+    warnings: what makes the runs unlike; unpaired: why a paired difference is not given; words: what its terms mean;
+    level: of the paired differences' intervals, None where there are none.
     """
 
     columns: tuple[Column, ...]
@@ -45,6 +45,21 @@ class Comparison:
     warnings: tuple[str, ...]
     unpaired: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
+    level: float | None = None
+
+    @property
+    def note(self) -> str:
+        """What the figures are."""
+        paired = (
+            ""
+            if self.level is None
+            else (
+                " Paired: the difference on the same items, each attack by itself and not corrected for their number; resolved "
+                f"where its {100 * self.level:g}% interval over clients and items leaves 0 out. Models given: these very models, "
+                "over items alone (DeLong)."
+            )
+        )
+        return f"{NOTE}{paired} {CIDER_NOTE}"
 
     @property
     def names(self) -> list[str]:
@@ -99,7 +114,7 @@ def leak_names(finding: Finding) -> tuple[str, str, str]:
 def worst_columns(threat: str) -> tuple[Column, Column]:
     """The attack that went best for one adversary, and the share of members it finds at 1% false positives."""
     stem = _worst_stem(threat)
-    auroc = (f"{stem}_auroc", f"{stem}_auroc_low", f"{stem}_auroc_high", f"{stem}_attack")
+    auroc = (f"{stem}_auroc", f"{stem}_auroc_low", f"{stem}_auroc_high", f"{stem}_corrected", f"{stem}_attack")
     rate = (f"{stem}_tpr", f"{stem}_tpr_low", f"{stem}_tpr_high", f"{stem}_tpr_refused")
     return (
         Column(f"Worst AUROC {threat}", auroc, _with_words),
@@ -109,8 +124,10 @@ def worst_columns(threat: str) -> tuple[Column, Column]:
     )
 
 
-def _with_words(auroc: object, low: object, high: object, attack: object) -> str:
-    return f"{interval(auroc, low, high)} {attack}" if attack else interval(auroc, low, high)
+def _with_words(auroc: object, low: object, high: object, corrected: object, attack: object) -> str:
+    if auroc is None:
+        return interval(auroc, low, high)
+    return f"{interval(auroc, low, high)} {'corrected' if corrected else 'uncorrected'}: {attack}"
 
 
 def worst_values(threat: Threat) -> dict[str, object]:
@@ -119,7 +136,7 @@ def worst_values(threat: Threat) -> dict[str, object]:
         return {}
     auroc, rate = (column.names for column in worst_columns(threat.id))
     known = (*worst.rate.bounds, worst.rate.refused or None)
-    return dict(zip(auroc, (worst.auroc, worst.low, worst.high, worst.name), strict=True)) | dict(
+    return dict(zip(auroc, (worst.auroc, *worst.held, worst.adjusted is not None, worst.name), strict=True)) | dict(
         zip(rate, known, strict=True)
     )
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedrand.report.comparison import NOTE, Comparison
+from fedrand.report.comparison import Comparison
 from fedrand.report.markup import Markup, element, section, table
 from fedrand.report.plane import Point, plane
 from fedrand.report.sections.glossary import glossary
@@ -33,7 +33,7 @@ def write_comparison(
         "rows": comparison.rows,
         "warnings": comparison.warnings,
         "unpaired": comparison.unpaired,
-        "note": NOTE,
+        "note": comparison.note,
     }
     write_atomic(out / "compare.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
     write_atomic(out / "compare.md", _markdown(comparison))
@@ -62,7 +62,7 @@ def _table(comparison: Comparison) -> Markup:
     """A figure per line and a run per column: few runs fit a phone, many scroll sideways."""
     run, *rest = comparison.turned()
     numbered = [f"{index}. {name}" for index, name in enumerate(run[1:], 1)]
-    return table((run[0], *numbered), rest, caption=NOTE, class_="compared")
+    return table((run[0], *numbered), rest, caption=comparison.note, class_="compared")
 
 
 def _csv(comparison: Comparison) -> str:
@@ -77,5 +77,8 @@ def _markdown(comparison: Comparison) -> str:
     lines = [comparison.headings, ["---"] * len(comparison.columns), *comparison.texts()]
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
     return (
-        "\n".join([*rows, "", NOTE, *(f"\n- {words}" for words in (*comparison.warnings, *comparison.unpaired))]) + "\n"
+        "\n".join(
+            [*rows, "", comparison.note, *(f"\n- {words}" for words in (*comparison.warnings, *comparison.unpaired))]
+        )
+        + "\n"
     )

@@ -135,7 +135,7 @@ def _finding(row: Mapping[str, object]) -> Finding:
         reason="" if auroc is not None else str(row.get("reason") or "no figure"),
         headline=row.get("headline") is True,
         per_client=clients if applies and isinstance(clients, Mapping) else {},
-        adjusted=_pair(row.get("adjusted")) if applies else None,
+        adjusted=pair(row.get("adjusted")) if applies else None,
         rates={at: rate(entry) for at, entry in rates.items()} if applies and isinstance(rates, Mapping) else None,
         over_base=bounds(row.get("over_base")),
         over_blind=bounds(row.get("over_blind")),
@@ -163,7 +163,8 @@ def rate(entry: object) -> Rate:
     return Rate(bounds(entry) or Bounds(None, None, None), "" if refused is None else str(refused))
 
 
-def _pair(value: object) -> tuple[float, float] | None:
+def pair(value: object) -> tuple[float, float] | None:
+    """[low, high] as two numbers; None where one is missing."""
     if not isinstance(value, list) or len(value) != 2:
         return None
     low, high = map(real, value)

@@ -4,12 +4,12 @@ whether that is resolved, and why it sometimes cannot be said."""
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedrand.audit.paired import Kept, Paired, paired, scores, unlike
+from fedrand.audit.paired import Kept, Key, Paired, paired, scores, unlike
 from fedrand.report.amounts import MISSING, interval, number, probability, real
 from fedrand.report.comparison import Column, leak_names
 from fedrand.report.differences import Read
 from fedrand.report.finding import Finding
-from fedrand.report.load import Json, audit_read
+from fedrand.report.load import Json, ReportError, audit_read
 
 Pairs = dict[tuple[str, tuple[str, str, str, str]], Paired]
 """(run, key of a finding) -> its difference to the first run"""
@@ -21,10 +21,11 @@ def kept_by_item(audit: Json, rows: Sequence[Finding]) -> list[Finding]:
     return [row for row in rows if known and row.key in known.rows]
 
 
-def pairs(runs: Sequence[Read]) -> tuple[Pairs, list[str]]:
-    """Every audited run against the first: (differences, a line for each that cannot be given)."""
+def pairs(runs: Sequence[Read]) -> tuple[Pairs, list[str], float | None]:
+    """Every audited run against the first: (differences, a line for each that cannot be given, the level of their
+    intervals, None without any). ReportError when two audits contradict each other."""
     if not runs[0].audited:
-        return {}, []
+        return {}, [], None
     found: Pairs = {}
     reasons: list[str] = []
     first = _scores(runs[0])
@@ -42,21 +43,34 @@ def pairs(runs: Sequence[Read]) -> tuple[Pairs, list[str]]:
             reasons.append(
                 f"{who} audited other samples, {reason}: compared unpaired, each AUROC with its own interval"
             )
+        elif first.level != theirs.level:
+            levels = f"at {100 * theirs.level:g}% and {100 * first.level:g}%"
+            reasons.append(f"{who} are audited {levels}: compared unpaired, each AUROC with its own interval")
         else:
-            reasons += _rows(who, other.name, first, theirs, found)
-    return found, reasons
+            reasons += _rows((runs[0], other), first, theirs, found)
+    return found, reasons, first.level if first and found else None
 
 
-def _rows(who: str, name: str, first: Kept, other: Kept, found: Pairs) -> list[str]:
-    """Adds the differences to `found`; returns why some cannot be given."""
+def _rows(runs: tuple[Read, Read], first: Kept, other: Kept, found: Pairs) -> list[str]:
+    """Adds the differences of the second run to the first to `found`; returns why some cannot be given."""
     reasons = []
     for key in {**first.rows, **other.rows}:
-        result = paired(first, other, key)
+        result = _paired(runs, first, other, key)
         if isinstance(result, Paired):
-            found[name, key] = result
+            found[runs[1].name, key] = result
         else:
+            who = f"{runs[1].name} and {runs[0].name}"
             reasons.append(f"no paired difference of {who} by {', '.join(key)}: {result}")
     return reasons
+
+
+def _paired(runs: tuple[Read, Read], first: Kept, other: Kept, key: Key) -> Paired | str:
+    try:
+        return paired(first, other, key)
+    except ValueError as error:  # the same digest of the items, and yet other items: nobody can tell which was altered
+        files = " and ".join(str(Path(run.path) / "audit.json") for run in runs)
+        again = "; ".join(f"fedrand audit {run.path}" for run in runs)
+        raise ReportError(f"{files} contradict each other ({error}); make them again with: {again}") from error
 
 
 def _scores(run: Read) -> Kept | None:

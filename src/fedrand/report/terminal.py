@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedrand.report.amounts import CIDER_NOTE, MISSING, count, number, pick, plain
-from fedrand.report.comparison import NOTE, Comparison
+from fedrand.report.comparison import Comparison
 from fedrand.report.finding import Finding, findings
 from fedrand.report.glossary import used
 from fedrand.report.leakage import headline
@@ -63,7 +63,10 @@ def audit_table(audit: Json) -> Table:
 def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
     seed = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
     given = "models given: DeLong's interval and p value of these very models; AUROC: over clients and items like these"
-    kinds = f"worst: picked from all attacks of that adversary; fixed: chosen beforehand; {rows} rows are in audit.json"
+    kinds = (
+        "worst: picked from all attacks of that adversary (corrected: the interval holds for all attacks together); "
+        f"fixed: chosen beforehand; {rows} rows are in audit.json"
+    )
     return "\n".join([*(f"{threat.name}: {threat.reading}" for threat in found), seed, given, kinds])
 
 
@@ -80,7 +83,7 @@ def _add_verdict(table: Table, threat: Threat) -> None:
         _add(table, "worst", threat.id, "", "", threat.status, "", "", "", "", "")
         return
     row = worst.as_row
-    figures = (worst.text, _given(row), worst.rate.text, number(row.base), count(row.members), count(row.others))
+    figures = (worst.corrected, _given(row), worst.rate.text, number(row.base), count(row.members), count(row.others))
     _add(table, "worst", threat.id, worst.model, worst.name, *figures, style="bold" if threat.leaks else "")
 
 
@@ -97,7 +100,7 @@ def _given(row: Finding) -> str:
 def comparison_table(comparison: Comparison) -> Table:
     """A line per figure and a column per run; what the figures are, and the warnings, stand below."""
     names, *lines = comparison.turned()
-    table = _table("Runs compared", "\n".join([NOTE, *comparison.warnings, *comparison.unpaired]), names)
+    table = _table("Runs compared", "\n".join([comparison.note, *comparison.warnings, *comparison.unpaired]), names)
     for line in lines:
         _add(table, *line)
     return table

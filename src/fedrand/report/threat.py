@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from fedrand.report.amounts import interval, number, pick, plain, real
-from fedrand.report.finding import Finding, Rate, findings, rate
+from fedrand.report.finding import Finding, Rate, findings, pair, rate
 
 CALIBRATION = ("Tinf",)  # an oracle, which no adversary is
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The attack that went best for the adversary; `row` is its line of P1, where there is one."""
+    """The attack that went best for the adversary; `row` is its line of P1, where there is one; `adjusted` the interval
+    that holds for all attacks together, as this one was picked from many."""
 
     model: str
     attack: str
@@ -21,6 +22,22 @@ class Worst:
     high: float | None
     rate: Rate
     row: Finding | None
+    adjusted: tuple[float, float] | None = None
+
+    @property
+    def held(self) -> tuple[float | None, float | None]:
+        """The corrected interval, or the attack's own in an audit that corrected nothing."""
+        return self.adjusted or (self.low, self.high)
+
+    @property
+    def label(self) -> str:
+        """Which of the two `held` is."""
+        return "corrected" if self.adjusted else "uncorrected"
+
+    @property
+    def corrected(self) -> str:
+        """The AUROC with the interval `held`, and its label."""
+        return f"{interval(self.auroc, *self.held)} {self.label}"
 
     @property
     def name(self) -> str:
@@ -156,7 +173,15 @@ def _worst(threat: str, entry: object, rows: Mapping[tuple[str, str, str, str], 
     weakest = str(pick(entry, "threat") or threat)  # an adversary that sees more has the attacks of one that sees less
     low, high = real(pick(entry, "low")), real(pick(entry, "high"))
     return Worst(
-        model, attack, part, auroc, low, high, rate(pick(entry, "tpr")), rows.get((weakest, model, attack, part))
+        model,
+        attack,
+        part,
+        auroc,
+        low,
+        high,
+        rate(pick(entry, "tpr")),
+        rows.get((weakest, model, attack, part)),
+        pair(pick(entry, "adjusted")),
     )
 
 

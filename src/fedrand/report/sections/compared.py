@@ -9,8 +9,8 @@ from fedrand.report.svg import Scale
 from fedrand.report.threat import Threat
 
 NOTE = (
-    "The attack that went best for each adversary, picked from many. Another run's worst attack may be another one; the "
-    "paired figures of the table compare the same attack."
+    "The attack that went best for each adversary, picked from many; corrected: its interval holds for all of them "
+    "together. Another run's worst attack may be another one; the paired figures of the table compare the same attack."
 )
 
 
@@ -37,4 +37,4 @@ def _table(threat: Threat, runs: Sequence[Read], scale: Scale) -> Markup:
 def _line(run: str, threat: Threat | None, scale: Scale) -> tuple[str, str, str, str]:
     if threat is None or threat.worst is None:
         return run, "", "not run" if threat is None else threat.status, ""
-    return run, interval(threat.worst.as_row, scale), threat.worst.text, threat.worst.name
+    return run, interval(threat.worst.as_row, scale), threat.worst.corrected, threat.worst.name

@@ -29,6 +29,8 @@ INTRODUCTION = (
     "member scores higher: 0.5 is a coin. These are measurements of the attacks listed, not a guarantee against others."
 )
 
+UNATTACKED = {"absent": "Never took part", "silent": "Took part, but no upload of theirs was taken"}
+
 
 class Part(NamedTuple):
     """A part of the chapter and its address; None from `draw` means that it was not run."""
@@ -92,9 +94,11 @@ def _untested(audit: Json) -> Markup:
     missing = audit.get("not_tested")
     items = [element("li", plain(item)) for item in missing] if isinstance(missing, list) else []
     body = element("ul", *items) if items else element("p", "The audit does not say.", class_="note")
-    absent = audit.get("absent")
-    gone = f"Never took part, so not attacked: {plain(absent)}." if isinstance(absent, list) and absent else ""
-    rest = [element("p", gone, class_="note")] if gone else []
+    rest = [
+        element("p", f"{words}, so not attacked: {plain(names)}.", class_="note")
+        for key, words in UNATTACKED.items()
+        if isinstance(names := audit.get(key), list) and names
+    ]
     return part("Limits", "What was not tested", body, *rest, name="untested")
 
 

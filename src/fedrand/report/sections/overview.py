@@ -8,9 +8,15 @@ from fedrand.report.leakage import headline
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, section, table
 from fedrand.report.threat import threats
+from fedrand.strategies import centralised
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 TIMES = "\N{MULTIPLICATION SIGN}"
+KINDS = {
+    "lora": "LoRA",
+    "hadamard": "elementwise product of two pairs (hadamard), each",
+    "hadamard+1": "elementwise product of two pairs (hadamard+1), each",
+}
 
 
 def overview(results: Json, environment: Json, recipe: Json) -> Markup:
@@ -22,7 +28,7 @@ def overview(results: Json, environment: Json, recipe: Json) -> Markup:
         "data": f"{plain(pick(environment, 'data', 'name') or pick(recipe, 'data', 'name'))}, {_partition(recipe)}",
         "model": plain(pick(environment, "model", "name") or pick(recipe, "model", "name")),
         "model's hash": plain(pick(environment, "model", "fingerprint")),
-        "adapter": f"LoRA of rank {plain(pick(recipe, 'adapter', 'rank'))} on the language model",
+        "adapter": f"{_adapter(recipe)} of rank {plain(pick(recipe, 'adapter', 'rank'))} on the language model",
         "seed": plain(results.get("seed")),
         "versions": _versions(environment.get("versions")),
     }
@@ -37,7 +43,15 @@ def _options(strategy: object) -> list[str]:
 
 
 def _asked(recipe: Json) -> str:
-    return plain(pick(recipe, "train", "clients_per_round"))
+    """How many: one alone where it holds everyone's data."""
+    alone = pick(recipe, "strategy", "name") == centralised().name
+    return "1" if alone else plain(pick(recipe, "train", "clients_per_round"))
+
+
+def _adapter(recipe: Json) -> str:
+    """A recipe of before there were kinds names none."""
+    kind = pick(recipe, "adapter", "kind") or "lora"
+    return KINDS.get(str(kind), plain(kind))
 
 
 def _partition(recipe: Json) -> str:
@@ -85,7 +99,7 @@ def _leaks(audit: Json | None) -> list[tuple[str, str, str]]:
             (
                 f"Worst AUROC, {threat.name}",
                 number(worst.auroc),
-                f"[{number(worst.low)}, {number(worst.high)}] {worst.name}",
+                f"[{number(worst.held[0])}, {number(worst.held[1])}] {worst.label} {worst.name}",
             )
             for threat in found
             if (worst := threat.worst)

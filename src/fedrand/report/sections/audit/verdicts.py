@@ -38,8 +38,8 @@ def _finding(found: Sequence[Threat]) -> str:
     able = [threat for threat in found if threat.worst and threat.id not in CALIBRATION]
     if not any(threat.leaks for threat in able):
         words = "No leak found" if all(one.status == "no leak found" for one in able) else "Not resolved"
-        return f"{words}; the highest AUROC is {top.worst.text}, for {top.name}"
-    return f"{top.id} ({top.adversary}) tells members best: AUROC {top.worst.text}"
+        return f"{words}; the highest AUROC is {top.worst.corrected}, for {top.name}"
+    return f"{top.id} ({top.adversary}) tells members best: AUROC {top.worst.corrected}"
 
 
 def _card(threat: Threat, scale: Scale) -> Markup:
