@@ -145,7 +145,8 @@ def _strip(axis: Any, height: float, name: str, tokens: Sequence[str], entropies
         colour = next(colour for low, colour in BINS if entropy >= low)
         shown = f"{token.strip()}\n{entropy:.1f}"
         box = {"facecolor": colour, "edgecolor": "#888888", "boxstyle": "round,pad=0.2"}
-        axis.text(place + 0.4, height, shown, ha="center", va="center", fontsize=7, bbox=box)
+        ink = "white" if colour == BINS[0][1] else "black"
+        axis.text(place + 0.4, height, shown, ha="center", va="center", fontsize=7, color=ink, bbox=box)
 
 
 _DRAWINGS: Mapping[str, Callable[[Grid, Any], None]] = {"fig2": _plane, "fig3": _bars, "fig4": _entropies}
