@@ -146,8 +146,6 @@ def _compare(args: argparse.Namespace, progress: Progress) -> Any:
     if not (args.quiet or args.json):
         show(table := comparison_table(found))
         print(explained(found.words, table))
-        for warning in found.warnings:
-            print(f"note: {warning}")
     return {"columns": found.names, "rows": found.rows, "warnings": found.warnings, "unpaired": found.unpaired}
 
 

@@ -175,10 +175,10 @@ def _untrained(world: World) -> Hashable:
 
 
 def spread(some: Sequence[Figures]) -> Figures:
-    """{"mean", "std", "n"} of every figure over models, unweighted; std divides by n - 1 and is 0 for a single one."""
+    """{"mean", "std", "n"} of every figure over models, unweighted; std divides by n - 1 and is empty for a single one."""
     if not some:
         return {"mean": {}, "std": {}, "n": 0}
-    std = _over(some, lambda values: float(np.std(values, ddof=1)) if len(values) > 1 else 0.0)
+    std = _over(some, lambda values: float(np.std(values, ddof=1))) if len(some) > 1 else {}
     return {"mean": _over(some, lambda values: float(np.mean(values))), "std": std, "n": len(some)}
 
 

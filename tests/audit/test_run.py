@@ -212,6 +212,15 @@ def test_a_client_that_never_took_part_has_no_members(world, tmp_path):
         assert (row["n_members"], row["n_nonmembers"]) == (SIDE, SHIFTED)
 
 
+def test_clients_that_send_nothing_took_part_and_are_told_to_have_sent_nothing(world, tmp_path):
+    made = world({"name": "local"}, rounds=1, per_round=2, epochs=1)
+    found = attacked(made, play(made, tmp_path / "run"))
+    asked = select_clients(CLIENTS, 2, 0, seed=0)
+    assert (found["absent"], found["silent"]) == (sorted(set(CLIENTS) - set(asked)), sorted(asked))
+    reasons = {row["reason"] for protocol in found["protocols"].values() for row in protocol["rows"]}
+    assert reasons == {"no upload was taken: nobody sent anything that could be attacked"}
+
+
 def test_no_two_clients_are_compared_with_the_same_shifted_example(world, tmp_path):
     made = world({"name": "fedavg"}, rounds=1, epochs=1)
     found = attacked(made, play(made, tmp_path / "run"))

@@ -2,6 +2,7 @@ import base64
 import json
 import re
 
+import audits
 import pytest
 
 from fedrand.report.page import write_page
@@ -209,3 +210,32 @@ def test_a_run_without_results_gives_no_page(world, tmp_path):
     with pytest.raises(RunFolderError, match=r"results\.json is missing; finish the run with: fedrand resume"):
         write_page(run)
     assert not (run / "report.html").exists()
+
+
+def test_the_cards_show_each_worst_attack_corrected_for_all_attacks(world, tmp_path, read):
+    world.audit = audits.realistic()
+    world.audit["threats"][3]["worst"]["adjusted"] = [0.7673, 0.8573]
+    words = read(html(world, tmp_path)).words
+    assert "[0.767, 0.857] corrected gradient cosine, all uploads" in words
+    assert "[0.801, 0.861] uncorrected FedMIA, all uploads" in words
+
+
+def test_everyones_data_in_one_is_one_client_that_is_asked(world, tmp_path, read):
+    world.recipe = world.recipe.replace('"fedrand"', '"centralised"').replace("rho = 0.5\n", "")
+    assert "2 took part; 1 asked in each round" in read(html(world, tmp_path)).words
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("lora", "LoRA of rank 4"), ("hadamard", "elementwise product of two pairs (hadamard), each of rank 4")],
+)
+def test_the_adapter_is_named_by_its_kind(world, tmp_path, read, kind, words):
+    world.recipe += f'[adapter]\nkind = "{kind}"\nrank = 4\n'
+    assert f"{words} on the language model" in read(html(world, tmp_path)).words
+
+
+def test_who_sent_nothing_is_not_said_to_have_stayed_away(world, tmp_path, read):
+    world.audit |= {"absent": ["c09"], "silent": ["c00", "c01"]}
+    text = read(html(world, tmp_path)).text
+    assert "Never took part, so not attacked: c09." in text
+    assert "Took part, but no upload of theirs was taken, so not attacked: c00, c01." in text

@@ -1,8 +1,11 @@
 import io
 
 import audits
+import pytest
 from rich.console import Console
 
+from fedrand.cli import main
+from fedrand.evaluate import spread
 from fedrand.report.compare import compare
 from fedrand.report.terminal import audit_table, comparison_table, run_table, show
 
@@ -99,3 +102,26 @@ def test_a_name_in_brackets_is_a_name_and_no_style(world):
 def test_nothing_known_is_shown_as_dashes():
     assert "\N{EN DASH}" in shown(run_table({}))
     assert "Audit" in shown(audit_table({}))
+
+
+def test_a_worst_row_has_the_interval_for_all_attacks_together():
+    audit = audits.realistic()
+    audit["threats"][3]["worst"]["adjusted"] = [0.7673, 0.8573]
+    lines = shown(audit_table(audit)).splitlines()
+    assert "0.812 [0.767, 0.857] corrected" in row_text(lines, "worst  T3 ")
+    assert "0.831 [0.801, 0.861] uncorrected" in row_text(lines, "worst  T3+ ")
+
+
+def test_the_command_says_each_warning_once(new_world, tmp_path, capsys):
+    other = new_world()
+    other.results["seed"] = 8
+    assert (
+        main(["compare", *(str(run.write(tmp_path / name)) for name, run in (("a", new_world()), ("b", other)))]) == 0
+    )
+    assert capsys.readouterr().out.count("the runs differ in seed: a 7; b 8") == 1
+
+
+def test_a_mean_over_one_client_has_no_standard_deviation(world):
+    world.results["clients"] |= spread([{"test": {"nll": 1.3}}])
+    assert row(shown(run_table(world.results)), "test", "NLL")[2:5] == ["1.300", "±", "\N{EN DASH}"]
+    assert spread([{"test": {"nll": 1.0}}, {"test": {"nll": 2.0}}])["std"]["test"]["nll"] == pytest.approx(0.5**0.5)

@@ -69,6 +69,11 @@ class Bench:
         return self.view("T1")
 
     @cached_property
+    def asked(self) -> frozenset[str]:
+        """The clients that took part in a round, whatever became of what they sent."""
+        return frozenset(name for line in self.folder.metrics() for name in line["selected"])
+
+    @cached_property
     def views(self) -> Mapping[str, View]:
         """The curious server on each client that it took an upload of."""
         every = {name: self.view("T3", name) for name in self.world.clients}

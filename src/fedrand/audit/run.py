@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from fedrand.runfolder import RunFolder
 from fedrand.world import World
 
 SILENT = Progress()
+SILENCE = "no upload was taken: nobody sent anything that could be attacked"
 Report = dict[str, Any]
 
 
@@ -67,7 +69,8 @@ def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Re
         "provenance": world.identity() | {"method": world.recipe.strategy.name},
         "protections": _protections(bench),
         "rebuilt": {name: {"stale_rounds": rebuilt(view).stale} for name, view in bench.views.items()},
-        "absent": sorted(set(world.clients) - set(bench.views)),
+        "absent": sorted(set(world.clients) - bench.asked),
+        "silent": sorted(bench.asked - set(bench.views)),
         "not_tested": list(NOT_TESTED),
         "seconds": time.perf_counter() - begun,
     }
@@ -118,7 +121,8 @@ def _told(
     models: Models, name: str, rows: Iterable[Row], blind: Samples | None = None, ours: Family | None = None
 ) -> Report:
     bench = models.bench
-    lines = [line(row, blind, ours, bench.rng(name, row.name), bench.how) for row in rows]
+    known = rows if bench.views else (replace(row, reason=SILENCE) for row in rows)
+    lines = [line(row, blind, ours, bench.rng(name, row.name), bench.how) for row in known]
     return {"title": TITLES[name], "rows": lines}
 
 
