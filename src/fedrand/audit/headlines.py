@@ -35,8 +35,8 @@ def _sentence(row: Line) -> str:
     level, least, margin = f"{row['level']:.0%}", f"minimum detectable {row['detectable']:.3f}", f"{MARGIN:g}"
     if row["equivalence"]["equivalent"]:
         return (
-            f"From {who}, no leak found above AUROC {row['high']:.3f} at {level}, {least}: {figure}{over}; equivalent to a "
-            f"coin within {margin} (TOST at {level}: {tost(row)})."
+            f"From {who}, by the attack fixed beforehand, no leak found above AUROC {row['high']:.3f} at {level}, {least}: "
+            f"{figure}{over}; equivalent to a coin within {margin} (TOST at {level}: {tost(row)})."
         )
     if row["high"] < 0.5:
         return f"From {who}, {figure}: below a coin, so the score is reversed or the halves differ; not a clean result."
