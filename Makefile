@@ -20,7 +20,7 @@ demo: $(VENV)/base
 	$(RUN) -m fedrand demo
 
 test: $(VENV)/ready
-	@echo 'The fast tests: some four minutes on two cores; a dot is a test.'
+	@echo 'The fast tests: some five minutes on two cores; a dot is a test.'
 	$(RUN) -m pytest
 
 test-slow: $(VENV)/ready

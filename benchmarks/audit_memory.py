@@ -16,14 +16,14 @@ each further example.
 
 import argparse
 import json
-import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from memory import peak, resident
 
 CLIENTS, IMAGES, WORDS = 12, 8, 300
 TOKENS = 2  # of each description
@@ -59,14 +59,14 @@ def audit(size: int) -> dict[str, float]:
         world = _world(Path(folder))
         begun = time.process_time()
         _scored(world, _examples(Path(folder), 1024))  # what the first passes allocate for good
-        before = _resident()
+        before = resident()
         examples = _examples(Path(folder), size)
-        held = _resident()
+        held = resident()
         scores, attacks = _scored(world, examples)
-        peak = _peak()
+        scored_peak = peak()
         _tell(examples, scores, attacks)
     seconds = time.process_time() - begun
-    return {"before": before, "data": held - before, "score": peak, "tell": _peak(), "seconds": seconds}
+    return {"before": before, "data": held - before, "score": scored_peak, "tell": peak(), "seconds": seconds}
 
 
 def _world(folder: Path) -> Any:
@@ -135,18 +135,6 @@ def _tell(examples: list[Any], scores: Any, attacks: Any) -> None:
         line(row, control, together, stream(0, "line"), Settings(50, 0.95))
     permuted([*rows[0].samples.values()], stream(0, "permuted"))
     exposed(rows[:3], units)
-
-
-def _resident() -> float:
-    """MB that the process holds now; the most so far, where the system does not tell."""
-    table = Path("/proc/self/statm")
-    return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20 if table.exists() else _peak()
-
-
-def _peak() -> float:
-    """The most memory this process has held, MB."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
 
 
 def _process(size: int) -> subprocess.Popen[str]:

@@ -8,9 +8,10 @@ part, adapters kept in RAM. Printed: peak memory, the adapters held at the end, 
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
+
+from memory import peak
 
 PER_ROUND, EXAMPLES, PER_CLIENT = 4, 96, 8
 
@@ -53,12 +54,7 @@ def federation(model: str, clients: int) -> dict[str, float]:
     for _ in Federation(fedrand(), learners, PER_ROUND, seed=0).rounds(server, shelf, until=clients // 2):
         pass
     held = sum(num_bytes(state.local) for states in shelf.states.values() for state in states)
-    return {"peak": _peak(), "adapters": held / 2**20}
-
-
-def _peak() -> float:
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
+    return {"peak": peak(), "adapters": held / 2**20}
 
 
 def _in_process(model: str, size: int) -> dict[str, float]:

@@ -14,13 +14,12 @@ room that reading had freed. 22 CPU-s. The peak is over before a model is loaded
 
 import argparse
 import io
-import os
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from memory import peak, resident
 
 OBJECTS, CAPTIONS, CLASSES, IMAGE_TOKENS = 7, 5, 80, 196
 OUTLINE = ", ".join(f"{100 + number}.{number % 90 + 10}" for number in range(55))
@@ -79,7 +78,7 @@ class Told:
     def __call__(self, step: str) -> None:
         seconds, self.begun = time.process_time() - self.begun, time.process_time()
         print(
-            f"{step:40} holds {_resident():7.0f} MB, at most so far {_peak():7.0f} MB, {seconds:6.1f} CPU-s", flush=True
+            f"{step:40} holds {resident():7.0f} MB, at most so far {peak():7.0f} MB, {seconds:6.1f} CPU-s", flush=True
         )
 
 
@@ -128,18 +127,6 @@ def _picture() -> bytes:
     buffer = io.BytesIO()
     Image.new("RGB", (16, 16), (90, 120, 150)).save(buffer, "JPEG")
     return buffer.getvalue()
-
-
-def _resident() -> float:
-    """MB that the process holds now; the most so far, where the system does not tell."""
-    table = Path("/proc/self/statm")
-    return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20 if table.exists() else _peak()
-
-
-def _peak() -> float:
-    """The most memory this process has held, MB."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
 
 
 def _options() -> argparse.Namespace:

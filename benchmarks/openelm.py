@@ -12,12 +12,13 @@ ratio 1.19. A batch of 2: 12.5 s. The published weights were not used.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
 from types import SimpleNamespace
 from typing import Any
+
+from memory import peak
 
 IMAGE_TOKENS, PROMPT = 196, 20
 
@@ -56,7 +57,7 @@ def measured(options: argparse.Namespace) -> dict[str, float]:
     from fedrand.train import TrainSettings, train
 
     torch.set_num_threads(options.threads)
-    rate, empty = measured_rate(), _peak()
+    rate, empty = measured_rate(), peak()
     vlm = _model()
     adapter, encoded = Adapter.attach(vlm, 8), _batch(options)
 
@@ -68,7 +69,7 @@ def measured(options: argparse.Namespace) -> dict[str, float]:
     begun = time.process_time()
     train(vlm, adapter, features, encoded, start, keys, settings, stream(0, "order"))
     seconds = (time.process_time() - begun) / options.steps / options.threads
-    return {"rate": max(rate, measured_rate()), "empty": empty, "peak": _peak(), "step": seconds}
+    return {"rate": max(rate, measured_rate()), "empty": empty, "peak": peak(), "step": seconds}
 
 
 SIDES = {"foretold": foretold, "measured": measured}
@@ -97,12 +98,6 @@ def _batch(options: argparse.Namespace) -> list[Any]:
         ids[5 : 5 + IMAGE_TOKENS] = 0
         made.append(Encoded(str(number), ids, IMAGE_TOKENS + PROMPT, f"image {number}"))
     return made
-
-
-def _peak() -> float:
-    """The most memory this process has held, MB."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
 
 
 def _in_process(side: str) -> dict[str, float]:

@@ -10,12 +10,13 @@ least of all repeats: other programs on the machine do not count.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from typing import Any
+
+from memory import peak
 
 RANK, SCALE, LR, DECAY = 8, 1.0, 1e-3, 1e-6
 ROUNDS = 3  # per process
@@ -58,7 +59,7 @@ def engine_side(options: argparse.Namespace) -> dict[str, float]:
         _seconds(lambda: train(vlm, adapter, features, encoded, start, keys, settings, stream(0, "order")))
         for _ in range(ROUNDS)
     ]
-    return {"round": min(times), "once": once, "peak": _peak()}
+    return {"round": min(times), "once": once, "peak": peak()}
 
 
 def plain_side(options: argparse.Namespace) -> dict[str, float]:
@@ -75,7 +76,7 @@ def plain_side(options: argparse.Namespace) -> dict[str, float]:
     def one_round() -> None:
         loop.train(examples, order(len(examples), settings, stream(0, "order")), LR, DECAY)
 
-    return {"round": min(_seconds(one_round) for _ in range(ROUNDS)), "once": 0.0, "peak": _peak()}
+    return {"round": min(_seconds(one_round) for _ in range(ROUNDS)), "once": 0.0, "peak": peak()}
 
 
 SIDES = {"engine": engine_side, "plain": plain_side}
@@ -93,12 +94,6 @@ def _seconds(work: Callable[[], object]) -> float:
     begun = time.process_time()
     work()
     return time.process_time() - begun
-
-
-def _peak() -> float:
-    """The most memory this process has held, MB."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 2**20 if sys.platform == "darwin" else most / 2**10
 
 
 def _in_process(side: str) -> dict[str, float]:

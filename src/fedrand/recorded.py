@@ -24,13 +24,16 @@ def federate(
     """
     server = folder.cut(transcript)
     known = frozenset(server.params)
+    sent = [row for row in folder.ledger() if row.round == server.round]  # by an attempt at this round that was cut off
 
     def passed(client: str, message: Download | Upload) -> None:
-        folder.note(Row.of(client, message, known))
+        sent.append(Row.of(client, message, known))
+        folder.note(sent[-1])
 
     for done in federation.rounds(server, folder.shelf(), until, passed):
         server = done.after
-        line = folder.record(done, transcript, **figures(server))
+        line = folder.record(done, sent, transcript, **figures(server))
+        sent.clear()
         for refused in line["refused"]:
             progress.say(f"round {line['round']}: upload of {refused['client']} refused: {refused['reason']}")
         progress.step("rounds", server.round, until, _note(line))

@@ -7,9 +7,7 @@ from typing import Any, NoReturn
 
 from fedrand.errors import InputError
 
-AUDIT_VERSION = (
-    3  # of audit.json: 2 added a verdict per adversary, 3 what may be said without a leak, and scores by item
-)
+AUDIT_VERSION = 3  # of audit.json: 2 added a verdict per adversary, 3 what may be said without a leak, scores by item
 LOST = "put it back from a copy, or make a new run: fedrand run RECIPE --out NEW"  # where nothing else holds the same
 
 # What each file must hold to be of use, and what to do when it is not whole; {run} is the folder.

@@ -6,7 +6,7 @@ The commit point is server/state.safetensors: what it does not count did not hap
 import fcntl
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,10 +144,9 @@ class RunFolder:
         """Write a message down as it travels: a kill that costs its round does not call it back."""
         self._ledger.append([str(message)])
 
-    def record(self, round: Round, transcript: Transcript, **more: Any) -> dict[str, Any]:
+    def record(self, round: Round, messages: Sequence[Row], transcript: Transcript, **more: Any) -> dict[str, Any]:
         """Write down a round whose messages are noted, then commit it; returns its line of metrics.jsonl, with `more` at
         its end."""
-        messages = [row for row in self.ledger() if row.round == round.before.round]
         line = {**metrics(round, messages), **more}
         transcript.record(round)
         self._metrics.append([json.dumps(line, allow_nan=False)])

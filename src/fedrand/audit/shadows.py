@@ -22,10 +22,7 @@ from fedrand.train import train
 from fedrand.world import World, train_settings
 
 ATTACKS = ("LiRA", "RMIA")
-LOSS: Slot = (
-    "loss",
-    "answer",
-)  # minus the negative log-likelihood per token, which the models were scored with already
+LOSS: Slot = ("loss", "answer")  # the log-likelihood per token, which the models were scored with already
 POPULATION = 64  # of the auxiliary examples, which RMIA weighs an example against
 
 Values = NDArray[np.float64]
