@@ -134,11 +134,10 @@ def results(world: World, server: ServerState, shelf: DiskShelf, last: Sequence[
     """The figures of results.json: base model, server, each client that took part, the `last` round's clients."""
     begun = time.perf_counter()
     table = world.recipe.evaluate
-    every = {
-        name: Asked(world.encoded(examples), examples, _prompts(world, examples))
-        for name, examples in world.splits.items()
-    }
-    few = {name: subset(examples, table.client_captions) for name, examples in world.splits.items()}
+    splits = world.measured_on
+    every = {name: Asked(world.encoded(some), some, _prompts(world, some)) for name, some in splits.items()}
+    clients = [name for name in splits if name != "ood" or table.ood == "everyone"]
+    few = {name: subset(splits[name], table.client_captions) for name in clients}
     fewer = {name: replace(every[name], shown=shown, prompts=_prompts(world, shown)) for name, shown in few.items()}
     names = [name for name in world.clients if name in shelf.clients()]
     steps = len(names) + 2

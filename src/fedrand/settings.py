@@ -135,15 +135,16 @@ class TrainTable(Table):
 
 
 class EvaluateTable(Table):
-    """client_captions: how many test images, evenly spaced, each client's model describes; 0 for none. every: the
+    """client_captions: how many images of a split, a fixed sample, each client's model describes; 0 for none. every: the
     server's loss on the test split after so many rounds, 0 for only at the end. choices: multiple choice by likelihood
-    too, of the base model and the server's."""
+    too, of the base model and the server's. ood: who is measured out of domain; the base model goes with the server."""
 
     client_captions: Annotated[int, Field(ge=0)] = 60
     batch_size: Count = 64
     max_new_tokens: Count = 32
     every: Annotated[int, Field(ge=0)] = 0
     choices: bool = True
+    ood: Literal["everyone", "server", "nobody"] = "everyone"
 
 
 class AuditTable(Table):

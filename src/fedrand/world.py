@@ -45,6 +45,12 @@ class World:
         return self.dataset.splits
 
     @property
+    def measured_on(self) -> Mapping[str, tuple[Example, ...]]:
+        """The splits that the run's own evaluation takes."""
+        spared = {"ood"} if self.recipe.evaluate.ood == "nobody" else set[str]()
+        return {name: some for name, some in self.splits.items() if name not in spared}
+
+    @property
     def questions(self) -> Mapping[str, tuple[Example, ...]]:
         return self.dataset.questions
 
@@ -62,7 +68,7 @@ class World:
     @property
     def used(self) -> Iterator[Example]:
         """What a run trains on or describes."""
-        for some in (*(data.members for data in self.clients.values()), *self.splits.values()):
+        for some in (*(data.members for data in self.clients.values()), *self.measured_on.values()):
             yield from some
 
     def initial(self) -> ServerState:

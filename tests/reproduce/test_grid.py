@@ -175,3 +175,18 @@ def test_a_picture_is_drawn_with_and_without_its_figures(name):
         drawn = draw(Grid(name, experiment, some, range(2)))
         assert drawn["png"].startswith(b"\x89PNG")
         assert b"<svg" in drawn["svg"]
+
+
+@pytest.mark.parametrize(("overrides", "rounds"), [((), 10), (("train.rounds=12", "train.clients_per_round=2"), 2)])
+def test_centralised_training_sees_as_many_examples_as_the_other_rows(overrides, rounds):
+    """30 rounds with 4 of 12 clients are 10 times all data."""
+    assert recipe_of("demo", "captions", "centralised", 0, overrides).train.rounds == rounds
+    assert recipe_of("demo", "captions", "local only", 0, overrides).train.rounds == (12 if overrides else 30)
+
+
+def test_only_what_a_table_prints_is_measured():
+    tables = {name: one for name, one in EXPERIMENTS.items() if any(f.path[:1] == ("ood",) for f in one.figures)}
+    assert all("client" not in one.parts for one in tables.values())
+    assert all(f.data == "captions" for one in tables.values() for f in one.figures if f.path[:1] == ("ood",))
+    spared = {data: recipe_of("demo", data, "FedAvg", 0).evaluate.ood for data in ("captions", "questions")}
+    assert spared == {"captions": "server", "questions": "nobody"}

@@ -51,6 +51,14 @@ def test_without_multiple_choice_every_other_figure_is_the_same(alone, tmp_path)
     assert found == figures(alone[1])
 
 
+@pytest.mark.parametrize(("who", "spared"), [("server", {"mean"}), ("nobody", {"before", "server", "mean"})])
+def test_who_is_not_measured_out_of_domain_has_the_same_figures_in_it(who, spared, alone, tmp_path):
+    found, whole = run(recipe(f"evaluate.ood={who}"), tmp_path / "run"), alone[1]
+    for model in ("before", "server", "mean"):
+        one, every = (results.get(model) or results["clients"][model] for results in (found, whole))
+        assert one == {split: every[split] for split in every if split != "ood" or model not in spared}
+
+
 def test_the_model_and_what_it_made_of_images_stay():
     resident = Resident()
     first = build(recipe(), resident=resident)

@@ -37,7 +37,10 @@ DATA: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "paper": {"captions": ("coco",), "questions": ("scienceqa",)},
 }
 # Takes minutes, and no table has a figure of it; the scores of the tables' attacks do not depend on it.
-SPARED = ("evaluate.choices=false", "audit.shadows=0", "audit.uploads=1")
+SPARED: Mapping[str, tuple[str, ...]] = {
+    "captions": ("evaluate.choices=false", "evaluate.ood=server", "audit.shadows=0", "audit.uploads=1"),
+    "questions": ("evaluate.choices=false", "evaluate.ood=nobody"),
+}
 DEMO = ("evaluate.client_captions=120", "audit.bootstrap=400")
 BASELINES = ("FedAvg", "FedPer 2", "FedPer 4", "FedPara", "FedRand")
 ABLATIONS = ("FedRand rho 0.3", "FedRand rho 0.7", "without past", "without normalization")
@@ -132,12 +135,20 @@ def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[st
     """The recipe of one run. InputError when an override would make it another row, or another seed, than it is shown as."""
     name, *more = DATA[scale][data]
     chosen = METHODS["both"].get(method) or METHODS[scale][method]
-    own = [*SPARED, *(DEMO if scale == "demo" else ()), *more, *chosen, f"seed={seed}"]
+    own = [*SPARED[data], *(DEMO if scale == "demo" else ()), *more, *chosen, f"seed={seed}"]
     made, meant = (load_recipe(name, [*own, *rest]) for rest in (overrides, ()))
     for key in _TOLD_APART_BY:
         if (found := _at(made, key)) != _at(meant, key):
             raise InputError(f"--set would make {key} {found} in the row '{method}', seed {seed}; leave {key} out")
+    if made.method().pooled:
+        return load_recipe(name, [*own, *overrides, f"train.rounds={_rounds_of_all(made)}"])
     return made
+
+
+def _rounds_of_all(recipe: Recipe) -> int:
+    """Rounds over everyone's data in which the model sees as many examples as in the recipe's with some of the clients."""
+    train = recipe.train
+    return max(1, round(train.rounds * train.clients_per_round / recipe.data.clients))
 
 
 _TOLD_APART_BY = sorted(
