@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from fedrand.errors import InputError
 
 NAME = "RDP (dp-accounting)"
+COVERS = "the uploaded tensors; the number of examples beside them is sent exactly and is not covered"
 
 
 def epsilon(noise: float, uploads: int, delta: float) -> float:

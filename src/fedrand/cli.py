@@ -89,7 +89,8 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
 
 def _again(args: argparse.Namespace, run: Path) -> str:
     """The command that goes on, as a shell reads it."""
-    overrides = "".join(f" --set {shlex.quote(text)}" for text in getattr(args, "set", ()))
+    data = [f" --data {shlex.quote(str(folder))}"] if (folder := getattr(args, "data", None)) else []
+    overrides = "".join([*data, *(f" --set {shlex.quote(text)}" for text in getattr(args, "set", ()))])
     return args.again.format(args, shlex.quote(str(run)), overrides)
 
 
@@ -114,13 +115,15 @@ def _resume(args: argparse.Namespace, progress: Progress) -> Any:
 
 
 def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) -> None:
+    from fedrand.accountant import COVERS
     from fedrand.report.terminal import run_table, show
 
     if not (args.quiet or args.json):
         show(run_table(results))
         if paid := results.get("privacy"):
             print(
-                f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']})"
+                f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']}), "
+                f"of {COVERS}"
             )
         print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    fedrand audit {run}")
 
@@ -176,7 +179,7 @@ def _export(args: argparse.Namespace, progress: Progress) -> Any:
 def _reproduce(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.reproduce.run import reproduce
 
-    found = reproduce(args.name, args.scale, args.seeds, args.out, args.set, args.workers, progress)
+    found = reproduce(args.name, args.scale, args.seeds, args.out, args.set, args.workers, progress, args.data)
     if not (args.quiet or args.json):
         print((args.out / f"{args.name}.md").read_text(encoding="utf-8"))
         print(f"written: {args.out}/{args.name}.md, .csv, .json, .svg, .png; runs: {args.out}/runs")
@@ -250,6 +253,7 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--scale", choices=("demo", "paper"), default="demo", help="the data and model that ship, or the paper's"
     )
+    made.add_argument("--data", type=Path, metavar="FOLDER", help="where coco, nocaps and ScienceQA lie (scale paper)")
     made.add_argument("--seeds", type=_count, default=3, metavar="N", help="seeds 0 to N - 1 (3)")
     made.add_argument("--out", type=Path, default=Path("runs/reproduce"), help="folder of the results and runs")
     made.add_argument(

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedrand.accountant import NAME, by_client, epsilon
+from fedrand.accountant import COVERS, NAME, by_client, epsilon
 from fedrand.audit.transcript import TranscriptWriter, received, refuse_lost_uploads, transcript
 from fedrand.errors import InputError
 from fedrand.ledger import totals
@@ -88,7 +88,7 @@ def _begin(folder: RunFolder, world: "World", progress: Progress) -> None:
     for package, version in about["versions"].items():
         if began.get(package) != version:
             progress.say(f"note: the run began with {package} {began.get(package)}, this is {version}; bits may differ")
-    progress.say(f"going on with {folder.path} at round {folder.server().round}")
+    progress.say(f"going on with {folder.path}: {folder.server().round} of {world.recipe.train.rounds} rounds are done")
 
 
 def _refuse_no_guarantee(recipe: Recipe) -> None:
@@ -106,7 +106,9 @@ def _paid(folder: RunFolder, recipe: Recipe) -> Results:
     uploads = {name: sent[name] for name in folder.split()}
     table = recipe.privacy
     spent = by_client(table.noise, table.delta, uploads)
-    return {"privacy": {**table.model_dump(), "epsilon": spent, "accountant": NAME, "uploads": uploads}}
+    return {
+        "privacy": {**table.model_dump(), "epsilon": spent, "accountant": NAME, "covers": COVERS, "uploads": uploads}
+    }
 
 
 def _refuse_lost_states(folder: RunFolder) -> None:

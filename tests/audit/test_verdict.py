@@ -6,7 +6,7 @@ from score_worlds import lone
 
 from fedrand.audit.headlines import sentences
 from fedrand.audit.rows import Row, Settings, line
-from fedrand.audit.statistics import detectable, equivalent, family
+from fedrand.audit.statistics import detectable, equivalent, family, two_level_difference
 from fedrand.audit.verdict import threats
 
 HOW = Settings(resamples=50, level=0.95)
@@ -44,7 +44,14 @@ WORDS = [
     (0.47, 0.54, False, "no leak found", "no leak found above AUROC 0.540 at 90%, minimum detectable 0.570", NO_LEAK),
     (0.3, 0.45, False, "score reversed", "below a coin", "Below a coin, so a score is reversed or the halves differ"),
     (0.51, 0.7, False, "not resolved", "membership leaks", "AUROC 0.605 [0.490, 0.720] at 90%"),  # one of many attacks
-    (0.6, 0.7, True, "confounded", "+0.020 [-0.010, +0.050]", "Confounded: the sides differ without any model."),
+    (
+        0.6,
+        0.7,
+        True,
+        "confounded",
+        "+0.020 [-0.010, +0.050]",
+        "Confounded: members and others differ without any model",
+    ),
 ]
 
 
@@ -99,7 +106,7 @@ def test_a_confounded_row_leaks_by_what_it_adds_alone():
     over = {"value": 0.1, "low": 0.06, "high": 0.14}
     found = threats([verdict_row(0.6, 0.7, True, over_blind=over)], [])[0]
     assert found["status"] == "leak found" and "AUROC" not in found["sentence"]
-    assert "over the blind classifier, paired: +0.100 [+0.060, +0.140]" in found["sentence"]
+    assert "over a classifier that saw no model, paired: +0.100 [+0.060, +0.140], corrected" in found["sentence"]
 
 
 def told(shift, count, seed=0):
@@ -136,3 +143,18 @@ def test_a_row_with_hardly_any_examples_is_no_reversed_score():
     assert found["status"] == "not resolved"
     both = threats([few, enough, verdict_row(0.3, 0.45, attack="loss")], [])[0]
     assert both["status"] == "score reversed" and "the halves differ; not a clean result: loss" in both["sentence"]
+
+
+def test_what_a_confounded_row_adds_is_held_to_the_correction_for_many_attacks_too():
+    """An attack that adds a little to the blind classifier: by itself that is resolved, picked from forty it is not."""
+    rng = np.random.default_rng(5)
+    text = [rng.normal(shift, 1, 300) for shift in (0.5, 0)]
+    sample, blind = lone(text[0] + rng.normal(0.2, 0.5, 300), text[1] + rng.normal(0, 0.5, 300)), lone(*text)
+    noise = {f"n{i}": {"c": lone(*rng.normal(size=(2, 300)))} for i in range(40)}
+    row = Row("T0", "server", "reference", "answer", {"c": sample})
+    many = family({row.name: row.samples} | noise, rng)
+    found = {name: line(row, {"c": blind}, ours, rng, HOW) for name, ours in (("one", None), ("many", many))}
+    for name, level in (("one", 0.95), ("many", many.single)):
+        over, meant = found[name]["over_blind"], two_level_difference([sample], [blind], level)
+        assert found[name]["confounded"] and (over["low"], over["high"]) == (meant.low, meant.high)
+    assert [threats([one], [])[0]["status"] for one in found.values()] == ["leak found", "confounded"]

@@ -60,3 +60,19 @@ def test_the_step_of_sgd_on_one_example_has_cosine_one_with_its_gradient(engine,
     (batch,) = touched(adapter, features, encoded, start, batch_size=12)
     found = cosines(Gradients({key: batch.gradients[key] for key in sent}), sent)
     assert abs(found[0] - 1) < 1e-4 and (found[1:] < 0.99).all()
+
+
+def test_long_examples_come_in_smaller_batches_with_the_same_numbers(exact_vlm, examples):
+    vlm, adapter, features = equipped(exact_vlm, rank=3, scale=2.0)
+    encoded, params = [vlm.encode(example) for example in examples], random_params(adapter, seed=5)
+    token = 8 * sum(pair.a.shape[1] + pair.b.shape[0] for pair in adapter.pairs)  # float64
+    room = 3 * max(map(len, encoded))
+    few = list(touched(adapter, features, encoded, params, held=room * token))
+    (whole,) = touched(adapter, features, encoded, params)
+    sizes = [len(batch.losses) for batch in few]
+    assert sum(sizes) == len(examples) and max(sizes) >= 3
+    assert all(len(b.losses) * next(iter(b.inputs.values())).shape[1] <= room for b in few)
+    for key, rows in whole.gradients.items():
+        assert np.allclose(np.concatenate([batch.gradients[key] for batch in few]), rows, atol=1e-12)
+    alone = list(touched(adapter, features, encoded, params, held=1))
+    assert [len(batch.losses) for batch in alone] == [1] * len(examples)

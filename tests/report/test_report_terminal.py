@@ -25,7 +25,7 @@ def row(text, *words):
 def test_a_run_is_shown_before_and_after_with_what_its_figures_are(world):
     text = shown(run_table(world.results))
     assert row(text, "test", "NLL") == ["2.111", "1.222", "1.333", "±", "0.044", "1.444", "±", "0.033"]
-    assert row(text, "qa", "kind,", "PMI")[:2] == ["0.750", "0.750"]
+    assert row(text, "qa", "kind,", "PMI")[:2] == ["75.0", "75.0"]
     assert "1,234,567 (0.50 of FedAvg)" in text
     assert "method fedrand, seed 7; clients: unweighted mean and standard deviation over the 2 clients" in text
 
@@ -54,6 +54,15 @@ def test_the_verdict_per_threat_model_comes_first_and_is_read_below():
     assert "refused: 598 non-members allow 0.6 false positives" in row_text(lines, "worst  T3 ")
     assert "T3, curious server: A curious server tells a client's members from others with AUROC 0.812." in lines
     assert len(lines) < 30
+
+
+def test_adversaries_with_one_verdict_share_its_line():
+    audit = audits.realistic()
+    first, second, *_ = audit["threats"]
+    second["sentence"] = first["sentence"]
+    lines = shown(audit_table(audit)).splitlines()
+    names = "; ".join(f"{one['id']}, {one['adversary']}" for one in (first, second))
+    assert [line for line in lines if line.endswith(first["sentence"])] == [f"{names}: {first['sentence']}"]
 
 
 def test_the_terminal_says_what_the_page_says_of_models_that_are_given_and_of_a_verdict_without_a_leak():

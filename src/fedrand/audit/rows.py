@@ -130,7 +130,7 @@ def line(row: Row, blind: Samples | None, family: Family | None, rng: np.random.
         "per_client": {name: auroc(sample.members, sample.others) for name, sample in row.samples.items()},
         "base_auroc": pooled(list(row.plain.values())) if row.plain else None,
         "over_base": _over(row.samples, row.plain, how),
-        **_blinded(row.samples, blind, how),
+        **_blinded(row.samples, blind, how, family.single if family and adjusted else how.level),
     }
 
 
@@ -152,9 +152,10 @@ def _over(samples: Samples, other: Samples | None, how: Settings) -> dict[str, f
     return {"value": found.value, "low": found.low, "high": found.high}
 
 
-def _blinded(samples: Samples, blind: Samples | None, how: Settings) -> dict[str, Any]:
+def _blinded(samples: Samples, blind: Samples | None, how: Settings, single: float) -> dict[str, Any]:
+    """single: the level of the difference, with which it holds for all rows of the family together."""
     if not blind or not samples.keys() <= blind.keys():
         return {"confounded": False, "over_blind": None}
     same = {name: blind[name] for name in samples}
     flagged = confounded(two_level_interval(list(same.values()), how.level))
-    return {"confounded": flagged, "over_blind": _over(samples, same, how)}
+    return {"confounded": flagged, "over_blind": _over(samples, same, how._replace(level=single))}

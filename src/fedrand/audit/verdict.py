@@ -24,7 +24,10 @@ UNTESTED = {
     "T2": ("sums of uploads within one round, weighed against each other over many rounds",),
     "T3": ("reconstruction of images or texts from an update", "a server that alters what it sends"),
     "T3+": ("linking a record to a client across uploads",),
-    "T4": ("a client that sends updates made to draw others' data out",),
+    "T4": (
+        "a client that takes its own upload out of an average that it went into",
+        "a client that sends updates made to draw others' data out",
+    ),
     "Tinf": (),
 }
 SHOWN = ("threat", "model", "attack", "slice", "auroc", "low", "high", "level", "adjusted")

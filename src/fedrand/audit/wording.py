@@ -49,7 +49,7 @@ def _leak(whole: Line, worst: Line, other: Line) -> str:
 
 
 def _confounded(whole: Line, worst: Line, other: Line) -> str:
-    return f"Confounded: the sides differ without any model. {over_blind(worst)}."
+    return f"Confounded: members and others differ without any model, so a score proves nothing. {over_blind(worst)}."
 
 
 def _no_leak(whole: Line, worst: Line, other: Line) -> str:
@@ -107,8 +107,10 @@ def over_blind(row: Line) -> str:
     """A confounded row's only honest figure."""
     over = row["over_blind"]
     if over is None:
-        return f"{attack(row)}: no figure over the blind classifier"
-    return f"{attack(row)} over the blind classifier, paired: {over['value']:+.3f} [{over['low']:+.3f}, {over['high']:+.3f}]"
+        return f"{attack(row)}: no figure over a classifier that saw no model"
+    told = ", corrected for the number of attacks" if row["adjusted"] else ""
+    figure = f"{over['value']:+.3f} [{over['low']:+.3f}, {over['high']:+.3f}]{told}"
+    return f"{attack(row)} over a classifier that saw no model, paired: {figure}"
 
 
 def tost(row: Line) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 MISSING = "\N{EN DASH}"
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-HUNDREDFOLD = ("cider_d", "cider_r")  # 0 to 10 in results.json
-CIDER_NOTE = "CIDEr is shown x 100, as the paper prints it; results.json has it raw, 0 to 10."
+NATS = ("nll",)  # shown as they are
+SCALE_NOTE = "All scores but the loss (NLL) are shown x 100, as the paper prints them; results.json has them raw."
 
 
 def pick(tree: object, *path: str) -> object:
@@ -43,9 +43,9 @@ def spread(mean: object, std: object, digits: int = 3) -> str:
 
 
 def scaled(metric: str, value: object) -> float | None:
-    """A metric's value as people read it: CIDEr x 100, any other as it is."""
+    """A metric's value as people read it: the loss as it is, any other x 100."""
     known = real(value)
-    return 100 * known if known is not None and metric in HUNDREDFOLD else known
+    return known if known is None or metric in NATS else 100 * known
 
 
 def score(metric: str, value: object) -> str:
@@ -59,7 +59,7 @@ def score_spread(metric: str, mean: object, std: object) -> str:
 
 
 def _digits(metric: str) -> int:
-    return 1 if metric in HUNDREDFOLD else 3
+    return 3 if metric in NATS else 1
 
 
 def interval(value: object, low: object, high: object, digits: int = 3) -> str:

@@ -28,7 +28,7 @@ from fedrand.report.plane import Point, Span
 from fedrand.report.sections.compared import worst_by_threat
 from fedrand.report.threat import threats
 
-UTILITIES = {"cider_d": "CIDEr-D x 100", "exact": "exact match"}
+UTILITIES = {"cider_d": "CIDEr-D x 100", "exact": "exact match x 100"}
 
 
 def compare(runs: Sequence[Path], out: Path | None = None) -> Comparison:

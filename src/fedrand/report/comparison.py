@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from fedrand.report.amounts import CIDER_NOTE, interval, number, pick, plain, real, score, score_spread
+from fedrand.report.amounts import SCALE_NOTE, interval, number, pick, plain, real, score, score_spread
 from fedrand.report.finding import Finding
 from fedrand.report.load import Json
 from fedrand.report.threat import Threat
@@ -59,7 +59,7 @@ class Comparison:
                 "over items alone (DeLong)."
             )
         )
-        return f"{NOTE}{paired} {CIDER_NOTE}"
+        return f"{NOTE}{paired} {SCALE_NOTE}"
 
     @property
     def names(self) -> list[str]:

@@ -40,7 +40,7 @@ def caption_rows(results: Mapping[str, object], split: str) -> list[Quality]:
 
 
 def choice_rows(results: Mapping[str, object]) -> list[Quality]:
-    """Multiple-choice accuracy, 0 to 1, by kind of question and of score."""
+    """Multiple-choice accuracy by kind of question and of score."""
     kinds = pick(results, "server", "qa") or pick(results, "before", "qa")
     names = list(kinds) if isinstance(kinds, Mapping) else []
     return _rows(results, ((f"{kind}{text}", ("qa", kind, score)) for kind in names for score, text in SCORES.items()))

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedrand.report.amounts import CIDER_NOTE, MISSING, count, number, pick, plain
+from fedrand.report.amounts import MISSING, SCALE_NOTE, count, number, pick, plain
 from fedrand.report.comparison import Comparison
 from fedrand.report.finding import Finding, findings
 from fedrand.report.glossary import used
@@ -24,7 +24,7 @@ WIDE = 10_000  # columns of a text that no terminal wraps
 
 def run_table(results: Json) -> Table:
     """Quality before and after, on every split, and bytes against FedAvg."""
-    table = _table("Quality", f"{described(results)}\n{CIDER_NOTE}", ("split", *HEADINGS), 2)
+    table = _table("Quality", f"{described(results)}\n{SCALE_NOTE}", ("split", *HEADINGS), 2)
     for split in SPLITS:
         for row in caption_rows(results, split):
             _add(table, split, row.label, *row.values)
@@ -67,7 +67,15 @@ def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
         "worst: picked from all attacks of that adversary (corrected: the interval holds for all attacks together); "
         f"fixed: chosen beforehand; {rows} rows are in audit.json"
     )
-    return "\n".join([*(f"{threat.name}: {threat.reading}" for threat in found), seed, given, kinds])
+    return "\n".join([*_readings(found), seed, given, kinds])
+
+
+def _readings(found: Sequence[Threat]) -> list[str]:
+    """Each verdict once, after the names of all adversaries that it is on."""
+    names: dict[str, list[str]] = {}
+    for threat in found:
+        names.setdefault(threat.reading, []).append(threat.name)
+    return [f"{'; '.join(some)}: {said}" for said, some in names.items()]
 
 
 def _fixed(rows: Sequence[Finding]) -> list[Finding]:

@@ -1,8 +1,10 @@
 """What each of the paper's tables and figures is made of: rows are methods, columns are figures of their runs."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from fedrand.errors import InputError
@@ -35,6 +37,11 @@ METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 DATA: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "demo": {"captions": ("emoji",), "questions": ("emoji", "data.name=emoji-qa")},
     "paper": {"captions": ("coco",), "questions": ("scienceqa",)},
+}
+# Where the paper's data lie in the folder that --data names.
+PLACES: Mapping[str, Mapping[str, str]] = {
+    "captions": {"data.path": "coco", "data.ood_path": "nocaps"},
+    "questions": {"data.path": "ScienceQA"},
 }
 # Takes minutes, and no table has a figure of it; the scores of the tables' attacks do not depend on it.
 SPARED: Mapping[str, tuple[str, ...]] = {
@@ -131,11 +138,15 @@ EXPERIMENTS: Mapping[str, Experiment] = {
 }
 
 
-def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[str, ...] = ()) -> Recipe:
-    """The recipe of one run. InputError when an override would make it another row, or another seed, than it is shown as."""
+def recipe_of(
+    scale: str, data: str, method: str, seed: int, overrides: tuple[str, ...] = (), folder: Path | None = None
+) -> Recipe:
+    """The recipe of one run; folder: where the paper's data lie. InputError when an override would make it another row,
+    or another seed, than it is shown as."""
     name, *more = DATA[scale][data]
     chosen = METHODS["both"].get(method) or METHODS[scale][method]
     own = [*SPARED[data], *(DEMO if scale == "demo" else ()), *more, *chosen, f"seed={seed}"]
+    own += [f"{key}={json.dumps(str(place))}" for key, place in places(data, folder).items()] if folder else []
     made, meant = (load_recipe(name, [*own, *rest]) for rest in (overrides, ()))
     for key in _TOLD_APART_BY:
         if (found := _at(made, key)) != _at(meant, key):
@@ -143,6 +154,11 @@ def recipe_of(scale: str, data: str, method: str, seed: int, overrides: tuple[st
     if made.method().pooled:
         return load_recipe(name, [*own, *overrides, f"train.rounds={_rounds_of_all(made)}"])
     return made
+
+
+def places(data: str, folder: Path) -> dict[str, Path]:
+    """The keys of a recipe that name folders, and what they name."""
+    return {key: folder / name for key, name in PLACES[data].items()}
 
 
 def _rounds_of_all(recipe: Recipe) -> int:

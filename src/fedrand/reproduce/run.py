@@ -8,7 +8,7 @@ from typing import Any
 from fedrand.crew import Job, carry_out
 from fedrand.errors import InputError
 from fedrand.progress import Progress
-from fedrand.reproduce.experiments import EXPERIMENTS, Experiment, recipe_of, run_name
+from fedrand.reproduce.experiments import EXPERIMENTS, PLACES, Experiment, places, recipe_of, run_name
 from fedrand.reproduce.grid import Grid
 from fedrand.reproduce.pictures import draw, refuse_without_matplotlib
 from fedrand.reproduce.written import as_csv, as_markdown
@@ -18,32 +18,64 @@ SCALES = ("demo", "paper")
 
 
 def reproduce(
-    name: str, scale: str, seeds: int, out: Path, overrides: Sequence[str], workers: int, progress: Progress
+    name: str,
+    scale: str,
+    seeds: int,
+    out: Path,
+    overrides: Sequence[str],
+    workers: int,
+    progress: Progress,
+    folder: Path | None = None,
 ) -> dict[str, Any]:
     """Make what is missing of the runs, then write NAME.csv, .md, .json, .svg and .png into `out`.
 
-    Runs lie in out/runs; one that is there is used again, one that was stopped is gone on with.
+    Runs lie in out/runs; one that is there is used again, one that was stopped is gone on with. folder: where the paper's
+    data lie, for the scale "paper".
     """
     if name not in EXPERIMENTS:
         raise InputError(f"no table or figure '{name}'; choose from {', '.join(EXPERIMENTS)}")
     refuse_without_matplotlib()
     experiment = EXPERIMENTS[name]
-    jobs = _jobs(experiment, scale, range(seeds), out / "runs", tuple(overrides))
+    _check_data(experiment, scale, overrides, folder)
+    jobs = _jobs(experiment, scale, range(seeds), out / "runs", tuple(overrides), folder)
     progress.say(f"{name}: {experiment.title}; {len(jobs)} runs, {workers} at once")
     found = carry_out({job.folder.name: job for job in jobs.values()}, workers, progress)
     grid = Grid(name, experiment, {key: found[job.folder.name] for key, job in jobs.items()}, range(seeds))
-    return _written(grid, _command(name, scale, seeds, overrides), out)
+    return _written(grid, _command(name, scale, seeds, overrides, folder), out)
+
+
+def _check_data(experiment: Experiment, scale: str, overrides: Sequence[str], folder: Path | None) -> None:
+    """Before the first of hours: the paper's data have to be named, and to be there."""
+    if scale == "demo":
+        if folder:
+            raise InputError("--data is for --scale paper; the demo's data ship")
+        return
+    if folder is None:
+        if any(text.startswith("data.path=") for text in overrides):
+            return
+        raise InputError(f"--scale paper reads the paper's data: give --data FOLDER, in which {_LYING} lie")
+    for place in (place for data in experiment.data for place in places(data, folder).values()):
+        if not place.is_dir():
+            raise InputError(f"{place} is no folder; --data names the one in which {_LYING} lie")
+
+
+_LYING = ", ".join(dict.fromkeys(name for some in PLACES.values() for name in some.values()))
 
 
 def _jobs(
-    experiment: Experiment, scale: str, seeds: Sequence[int], folder: Path, overrides: tuple[str, ...]
+    experiment: Experiment,
+    scale: str,
+    seeds: Sequence[int],
+    runs: Path,
+    overrides: tuple[str, ...],
+    folder: Path | None,
 ) -> dict[tuple[str, str, int], Job]:
     """By data, method and seed; seed by seed, so that a stopped experiment has whole seeds."""
     methods = dict.fromkeys((*experiment.rows, *experiment.extra, experiment.against))
     return {
         (data, method, seed): Job(
-            recipe_of(scale, data, method, seed, overrides),
-            folder / run_name(data, method, seed),
+            recipe_of(scale, data, method, seed, overrides, folder),
+            runs / run_name(data, method, seed),
             audited=experiment.audited and data == "captions",
         )
         for seed in seeds
@@ -52,10 +84,10 @@ def _jobs(
     }
 
 
-def _command(name: str, scale: str, seeds: int, overrides: Sequence[str]) -> str:
-    return " ".join(
-        ["fedrand reproduce", name, f"--scale {scale}", f"--seeds {seeds}", *(f"--set {text}" for text in overrides)]
-    )
+def _command(name: str, scale: str, seeds: int, overrides: Sequence[str], folder: Path | None) -> str:
+    given = [f"--data {folder}"] if folder else []
+    more = [f"--set {text}" for text in overrides]
+    return " ".join(["fedrand reproduce", name, f"--scale {scale}", *given, f"--seeds {seeds}", *more])
 
 
 def _written(grid: Grid, command: str, out: Path) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Quality before and after, on the server and on the clients."""
 
-from fedrand.report.amounts import CIDER_NOTE, pick, plain, score
+from fedrand.report.amounts import SCALE_NOTE, pick, plain, score
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, folded, section, table
 from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
@@ -19,8 +19,8 @@ def quality(results: Json) -> Markup:
         caption = f"Multiple choice by log p of the answers, PMI: minus log p without the image; {_questions(results)}"
         tables.append(table(HEADINGS, [(row.label, *row.values) for row in choices], caption=caption))
     note = (
-        f"Every figure is of {described(results)}. NLL is in nats per answer token, lower is better. BLEU, ROUGE-L, "
-        f"exact match and multiple choice run from 0 to 1, higher is better. {CIDER_NOTE}"
+        f"Every figure is of {described(results)}. NLL is in nats per answer token, lower is better; of all others higher "
+        f"is better. {SCALE_NOTE}"
     )
     return section("Quality", element("p", note, class_="note"), *tables, _each(results), name="quality")
 

@@ -26,7 +26,8 @@ def protections(audit: Json) -> Markup | None:
     }
     words = (
         "Sending a half is no guarantee, nor is the secrecy of which: only clipping with noise bounds epsilon, the lower the "
-        "better. A group minimum with a stratified draw ends the reading off of lone senders, nothing more."
+        "better, and it is that of the tensors: the number of examples beside them is sent exactly. "
+        "A group minimum with a stratified draw ends the reading off of lone senders, nothing more."
     )
     whole = table(("protection", "in this run"), facts.items(), caption="As recorded by the audit", class_="text")
     return part(KIND, _finding(epsilon), element("p", words, class_="note"), whole, *_each(epsilon), name="protections")
