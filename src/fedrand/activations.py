@@ -13,7 +13,6 @@ from fedrand.models.encoding import Encoded
 from fedrand.models.features import ImageFeatures
 from fedrand.params import Key, Params
 
-
 HELD = 2**29  # bytes of the layers' inputs and output gradients at once
 
 
