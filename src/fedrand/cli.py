@@ -133,7 +133,7 @@ def _audit(args: argparse.Namespace, progress: Progress) -> Any:
     from fedrand.report.glossary import entries
     from fedrand.report.terminal import audit_table, explained, show
 
-    found = audit(args.run, progress)
+    found = audit(args.run, progress, overrides=args.set)
     if not (args.quiet or args.json):
         show(table := audit_table(found))
         print(explained(entries(found), table))
@@ -233,12 +233,14 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--out", type=Path, help=out)
     for name, function, text, again in (
         ("resume", _resume, "go on with a run that was stopped", "resume {1}"),
-        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}"),
+        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}{2}"),
         ("report", _report, "one HTML page about a run", "report {1}"),
         ("export", _export, "a run's adapter, or its merged model", ""),
     ):
         made = command(name, function, text, again)
         made.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
+        if name == "audit":
+            made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="such as audit.uploads=0")
         if name == "export":
             target = made.add_mutually_exclusive_group(required=True)
             target.add_argument("--adapter", type=Path, metavar="OUT", help="PEFT's two files")

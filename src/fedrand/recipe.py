@@ -52,6 +52,16 @@ def load_recipe(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Reci
     return _validated(tree, source)
 
 
+def audited_with(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
+    """A finished run's recipe with other settings of its audit, such as "audit.uploads=0". RecipeError for what the run
+    itself hangs on: any other table, and the canaries, which lie among its data."""
+    tree = _override_tree(overrides)
+    fixed = [name for name in tree if name != "audit"] or ["audit.canaries"] * ("canaries" in (tree.get("audit") or ()))
+    if fixed:
+        raise RecipeError(f"--set of an audit changes [audit] alone; {fixed[0]} is part of the run, so start a new one")
+    return _validated(_merged(recipe.model_dump(mode="json"), tree), "--set")
+
+
 def from_toml(path: Path) -> Recipe:
     """The recipe of a run folder, which holds every value already."""
     return _validated(_parsed(_file(path), str(path)), str(path))

@@ -51,6 +51,13 @@ def test_what_else_differs_is_named_and_the_runs_are_compared_all_the_same(pair)
     assert len(comparison.rows) == 2
 
 
+def test_audits_with_other_settings_than_the_recipe_are_told_by_what_they_used(pair):
+    ours, theirs, _ = pair
+    for one, uploads in ((ours, 4), (theirs, 0)):
+        one.audit["settings"] = {"uploads": uploads, "shadows": 2}
+    assert compare(written(pair)).warnings == ("the runs differ in audit.uploads: a 4; b 0",)
+
+
 def test_a_run_without_seed_or_audit_or_with_another_attack_is_named(pair):
     ours, theirs, folder = pair
     del theirs.results["seed"]

@@ -37,6 +37,13 @@ def test_the_figures_of_the_page_are_those_of_the_files(world, tmp_path, read):
         assert shown in text, shown
 
 
+def test_the_page_names_the_settings_with_which_the_audit_is_made_again(world, tmp_path, read):
+    world.recipe += "\n[audit]\nuploads = 4\nshadows = 2\n"
+    world.audit["settings"] = {"uploads": 0, "shadows": 2}
+    text = read(html(world, tmp_path)).text
+    assert "fedrand audit run-again --set audit.uploads=0" in text and "settings.shadows" in text
+
+
 def test_the_page_names_what_was_run_and_how_to_run_it_again(world, tmp_path, read):
     world.environment["recipe"] = {"train": {"rounds": 3}}
     reader = read(html(world, tmp_path))

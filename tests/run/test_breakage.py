@@ -129,7 +129,12 @@ def test_a_run_is_not_told_of_by_another_recipe_than_it_was_made_by(copied, tmp_
 def test_how_an_audit_is_made_may_change_after_the_run(copied):
     toml = copied.path / "recipe.toml"
     toml.write_text(toml.read_text().replace("bootstrap = 20", "bootstrap = 21"))
-    assert main(["audit", str(copied.path), "--quiet"]) == 0
+    before = toml.read_text()
+    assert main(["audit", str(copied.path), "--quiet", "--set", "audit.level=0.9"]) == 0
+    found = json.loads((copied.path / "audit.json").read_text())
+    assert (found["settings"]["level"], found["settings"]["bootstrap"]) == (0.9, 21)
+    assert {row["level"] for row in found["protocols"]["P1"]["rows"] if row["applies"]} == {0.9}
+    assert toml.read_text() == before
 
 
 def test_an_audit_that_cannot_be_written_is_refused_before_any_attack(copied, capsys, monkeypatch):

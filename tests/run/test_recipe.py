@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fedrand.recipe import RecipeError, differences, from_toml, load_recipe, shipped, to_toml
+from fedrand.recipe import RecipeError, audited_with, differences, from_toml, load_recipe, shipped, to_toml
 from fedrand.strategies import STRATEGIES
 
 WRONG = {
@@ -200,3 +200,17 @@ def test_where_things_lie_is_no_difference_between_recipes():
     here, there = (load_recipe("emoji", [f"memory.image_features={gib}"]).model_dump(mode="json") for gib in (4.0, 0.5))
     older = {name: table for name, table in here.items() if name != "memory"}
     assert not [*differences(here, there), *differences(older, here)]
+
+
+def test_an_audit_may_be_told_other_settings_and_nothing_that_the_run_hangs_on():
+    recipe = load_recipe("emoji")
+    changed = audited_with(recipe, ("audit.uploads=0", "audit.level=0.9"))
+    assert {*differences(recipe.model_dump(mode="json"), changed.model_dump(mode="json"))} == {
+        f"audit.uploads was {recipe.audit.uploads}, is 0",
+        "audit.level was 0.95, is 0.9",
+    }
+    for fixed, named in (("strategy.rho=0.3", "strategy"), ("audit.canaries=9", "audit.canaries"), ("seed=1", "seed")):
+        with pytest.raises(RecipeError, match=f"changes .audit. alone; {named} is part of the run, so start a new one"):
+            audited_with(recipe, ("audit.uploads=0", fixed))
+    with pytest.raises(RecipeError, match="unknown key audit.upload"):
+        audited_with(recipe, ("audit.upload=1",))

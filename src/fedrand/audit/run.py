@@ -27,6 +27,7 @@ from fedrand.audit.verdict import threats
 from fedrand.audit.wording import NOT_TESTED
 from fedrand.errors import InputError
 from fedrand.progress import Progress
+from fedrand.recipe import audited_with
 from fedrand.runfile import AUDIT_VERSION
 from fedrand.runfolder import RunFolder
 from fedrand.world import World
@@ -36,19 +37,21 @@ SILENCE = "no upload was taken: nobody sent anything that could be attacked"
 Report = dict[str, Any]
 
 
-def audit(run: Path, progress: Progress = SILENT, world: World | None = None) -> Report:
+def audit(run: Path, progress: Progress = SILENT, world: World | None = None, overrides: Sequence[str] = ()) -> Report:
     """Attack a finished run; returns what audit.json holds. InputError when the run is not finished, or its data or
-    model are no longer what they were. world: the run's, where it is in memory still."""
+    model are no longer what they were. world: the run's, where it is in memory still. overrides: of the recipe's [audit],
+    such as "audit.uploads=0"."""
     folder = RunFolder.open(run)
     if not folder.finished:
         raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
     folder.read_json("results.json")  # refused before minutes of attacks, not after
     folder.check_recipe(free="audit")
+    recipe = audited_with(folder.recipe, overrides)
     refuse_lost_uploads(folder)
     from fedrand.world import build
 
     with folder.locked():  # so is a folder that cannot be written to
-        world = world or build(folder.recipe, progress)
+        world = replace(world, recipe=recipe) if world else build(recipe, progress)
         folder.check_world(world.identity(), world.split())
         found = attacked(world, folder, progress)
         folder.write_json("audit.json", found)
@@ -66,6 +69,7 @@ def attacked(world: World, folder: RunFolder, progress: Progress = SILENT) -> Re
     found |= {
         "version": AUDIT_VERSION,
         "seed": world.recipe.seed,
+        "settings": world.recipe.audit.model_dump(mode="json"),
         "provenance": world.identity() | {"method": world.recipe.strategy.name},
         "protections": _protections(bench),
         "rebuilt": {name: {"stale_rounds": rebuilt(view).stale} for name, view in bench.views.items()},

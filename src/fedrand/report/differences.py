@@ -51,7 +51,8 @@ def _settings(runs: list[Read]) -> list[str]:
 
 
 def _setting(run: Read) -> dict[str, object]:
-    recipe = flat({name: run.recipe.get(name, {}) for name in SAME})
+    tables = {name: run.recipe.get(name, {}) for name in SAME}
+    recipe = flat({**tables, "audit": pick(run.audit, "settings") or tables["audit"]})
     hashes = {f"{what}.fingerprint": pick(run.environment, what, "fingerprint") for what in ("model", "data")}
     return {key: value for key, value in (recipe | hashes).items() if value != {}}
 

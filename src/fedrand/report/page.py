@@ -44,7 +44,7 @@ def write_page(run: Path) -> Path:
         rounds_section(read_rounds(run)),
         traffic(results),
         samples(results),
-        provenance(run.resolve(), results, audit, environment, recipe),
+        provenance(run.resolve(), results, audit, environment, recipe, tables),
         words,
     ]
     path = run / "report.html"

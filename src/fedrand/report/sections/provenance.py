@@ -1,5 +1,6 @@
 """Where the figures come from, and the commands that make them again."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -11,11 +12,11 @@ PAPER = "arXiv 2503.07216"
 RECIPE_COPY = "recipe."  # environment.json repeats the recipe, which is shown in its own words
 
 
-def provenance(run: Path, results: Json, audit: Json | None, environment: Json, recipe: str) -> Markup:
-    """Commands, the recipe, and every recorded version and hash."""
+def provenance(run: Path, results: Json, audit: Json | None, environment: Json, recipe: str, tables: Json) -> Markup:
+    """Commands, the recipe (its text, and its tables), and every recorded version and hash."""
     again = f"{run.name}-again"
-    words = [("fedrand", "run", f"{run.name}/recipe.toml", "--out", again), ("fedrand", "audit", again)]
-    words += [("fedrand", "report", again)]
+    words = [("fedrand", "run", f"{run.name}/recipe.toml", "--out", again)]
+    words += [("fedrand", "audit", again, *_overrides(audit, tables)), ("fedrand", "report", again)]
     commands = "\n".join(shlex.join(command) for command in words)
     return section(
         "Provenance",
@@ -30,9 +31,19 @@ def provenance(run: Path, results: Json, audit: Json | None, environment: Json, 
     )
 
 
+def _overrides(audit: Json | None, tables: Json) -> list[str]:
+    """What the audit was told beside the recipe."""
+    used, meant = pick(audit, "settings"), pick(tables, "audit")
+    if not isinstance(used, dict) or not isinstance(meant, dict):
+        return []
+    changed = {key: value for key, value in used.items() if key in meant and meant[key] != value}
+    return [word for key, value in changed.items() for word in ("--set", f"audit.{key}={json.dumps(value)}")]
+
+
 def _audited(audit: Json | None) -> Json:
-    """Form, seed and time of the audit, then what it recorded of its run."""
-    known = {name: value for name in ("version", "seed", "seconds") if (value := pick(audit, name)) is not None}
+    """Form, seed, time and settings of the audit, then what it recorded of its run."""
+    names = ("version", "seed", "seconds", "settings")
+    known = {name: value for name in names if (value := pick(audit, name)) is not None}
     recorded = pick(audit, "provenance")
     return known | (recorded if isinstance(recorded, dict) else {})
 
