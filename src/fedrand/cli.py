@@ -77,7 +77,7 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
     """The error in one line; where a run can go on, with the command that does it."""
     run = getattr(args, "out", None) or getattr(args, "run", None)
     begun = status != 2 and run is not None and os.path.exists(run)
-    remedy = f"; go on with: fedrand {_again(args, run)}" if begun and args.again else ""
+    remedy = f"; go on with: {_program()} {_again(args, run)}" if begun and args.again else ""
     if isinstance(error, KeyboardInterrupt):
         return f"{str(error) or 'interrupted'}{remedy}"
     if isinstance(error, OSError):
@@ -85,6 +85,11 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
         place = f" ({error.filename})" if error.filename else f" ({run})" if run else ""
         return f"{'no space left on the disk' if full else error.strerror or error}{place}{remedy}"
     return " ".join(str(error).split()) + remedy
+
+
+def _program() -> str:
+    """How this command was called: `fedrand`, or as a module of some Python."""
+    return shlex.join(sys.orig_argv[:3]) if sys.orig_argv[1:3] == ["-m", "fedrand"] else "fedrand"
 
 
 def _again(args: argparse.Namespace, run: Path) -> str:
@@ -125,7 +130,7 @@ def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) 
                 f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']}), "
                 f"of {COVERS}"
             )
-        print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    fedrand audit {run}")
+        print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    {_program()} audit {run}")
 
 
 def _audit(args: argparse.Namespace, progress: Progress) -> Any:
@@ -137,7 +142,7 @@ def _audit(args: argparse.Namespace, progress: Progress) -> Any:
     if not (args.quiet or args.json):
         show(table := audit_table(found))
         print(explained(entries(found), table))
-        print(f"audit: {args.run}/audit.json\nnext:  fedrand report {args.run}")
+        print(f"audit: {args.run}/audit.json\nnext:  {_program()} report {args.run}")
     return found
 
 

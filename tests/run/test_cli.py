@@ -157,6 +157,15 @@ def test_a_failure_while_running_says_how_to_go_on(error, status, text, capsys, 
     assert told(capsys, "resume", path) == (status, text.format(path))
 
 
+def test_what_is_suggested_begins_as_the_command_did(capsys, tmp_path, monkeypatch):
+    path = start(tmp_path / "run").path
+    monkeypatch.setattr(cli, "_resume", lambda args, progress: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("sys.orig_argv", [".venv/bin/python", "-m", "fedrand", "resume", str(path)])
+    assert told(capsys, "resume", path)[1].endswith(f"go on with: .venv/bin/python -m fedrand resume {path}")
+    monkeypatch.setattr("sys.orig_argv", ["/usr/bin/python3", "/usr/bin/fedrand", "resume", str(path)])
+    assert told(capsys, "resume", path)[1].endswith(f"go on with: fedrand resume {path}")
+
+
 AGAIN = {
     "run emoji --set train.rounds=2 --out {}": "resume {}",
     "resume {}": "resume {}",
