@@ -10,10 +10,11 @@ import pytest
 from fedrand.errors import InputError
 from fedrand.progress import Progress
 from fedrand.reproduce import pictures
-from fedrand.reproduce.experiments import EXPERIMENTS, METHODS, recipe_of, run_name
+from fedrand.reproduce.experiments import EXPERIMENTS
 from fedrand.reproduce.grid import Grid
 from fedrand.reproduce.paper import printed
 from fedrand.reproduce.pictures import draw
+from fedrand.reproduce.rows import METHODS, recipe_of, run_name
 from fedrand.reproduce.run import reproduce
 from fedrand.reproduce.written import as_csv, as_markdown
 

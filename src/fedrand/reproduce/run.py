@@ -8,9 +8,10 @@ from typing import Any
 from fedrand.crew import Job, carry_out
 from fedrand.errors import InputError
 from fedrand.progress import Progress
-from fedrand.reproduce.experiments import EXPERIMENTS, PLACES, Experiment, places, recipe_of, run_name
+from fedrand.reproduce.experiments import EXPERIMENTS, Experiment
 from fedrand.reproduce.grid import Grid
 from fedrand.reproduce.pictures import draw, refuse_without_matplotlib
+from fedrand.reproduce.rows import PLACES, places, recipe_of, run_name
 from fedrand.reproduce.written import as_csv, as_markdown
 from fedrand.tensorfile import write_atomic
 
