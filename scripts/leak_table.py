@@ -1,6 +1,7 @@
-"""What leaked over seeds: means with 95% intervals from audited runs, one row per kind of run.
+"""What leaked over seeds: means with 95% intervals from audited runs, a column per kind of run, and each kind's difference
+to the first, paired by seed.
 
-python scripts/leak_table.py runs/fedavg-[012] runs/fedrand-[012]     # a kind is a folder's name without its number
+python scripts/leak_table.py runs/fedavg-[012] runs/fedrand-[012]     # a kind is a folder's name without its number, the seed
 """
 
 import json
@@ -10,7 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from fedrand.reproduce.cells import cell
+from fedrand.reproduce.cells import cell, difference
 
 ROWS = {
     "T0 server's model, reference": ("server", "reference", "answer"),
@@ -54,15 +55,20 @@ def figures(run: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    kinds: dict[str, list[dict[str, float]]] = defaultdict(list)
-    for name in sys.argv[1:]:
-        kinds[re.sub(r"[-_]?(seed)?\d+$", "", Path(name).name)].append(figures(Path(name)))
-    lines = dict.fromkeys(name for runs in kinds.values() for run in runs for name in run)
-    print("| |", " | ".join(f"{kind} ({len(runs)} seeds)" for kind, runs in kinds.items()), "|")
-    print("|---|" + "---|" * len(kinds))
+    kinds: dict[str, dict[int, dict[str, float]]] = defaultdict(dict)
+    for run in map(Path, sys.argv[1:]):
+        kind, seed = re.fullmatch(r"(.*?)[-_]?(?:seed)?(\d+)", run.name).groups()  # type: ignore[union-attr]
+        kinds[kind][int(seed)] = figures(run)
+    lines = dict.fromkeys(name for runs in kinds.values() for run in runs.values() for name in run)
+    first, *others = kinds
+    heads = [*(f"{kind} ({len(runs)} seeds)" for kind, runs in kinds.items()), *(f"{kind} - {first}" for kind in others)]
+    print("| |", " | ".join(heads), "|")
+    print("|---|" + "---|" * len(heads))
     for line in lines:
-        cells = [[run[line] for run in runs if line in run] for runs in kinds.values()]
-        print(f"| {line} |", " | ".join(cell(values).text(3) if values else "" for values in cells), "|")
+        each = {kind: {seed: run[line] for seed, run in runs.items() if line in run} for kind, runs in kinds.items()}
+        cells = [cell(list(values.values())) if values else None for values in each.values()]
+        cells += [difference(each[kind], each[first]) for kind in others]
+        print(f"| {line} |", " | ".join(one.text(3) if one else "" for one in cells), "|")
 
 
 if __name__ == "__main__":
