@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fedrand import __version__
+from fedrand import __version__, commands
 from fedrand.errors import InputError, RunError
 from fedrand.federation import TooFewClients
 from fedrand.progress import Progress, for_terminal
@@ -77,7 +77,7 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
     """The error in one line; where a run can go on, with the command that does it."""
     run = getattr(args, "out", None) or getattr(args, "run", None)
     begun = status != 2 and run is not None and os.path.exists(run)
-    remedy = f"; go on with: {_program()} {_again(args, run)}" if begun and args.again else ""
+    remedy = f"; go on with: {commands.program()} {_again(args, run)}" if begun and args.again else ""
     if isinstance(error, KeyboardInterrupt):
         return f"{str(error) or 'interrupted'}{remedy}"
     if isinstance(error, OSError):
@@ -87,117 +87,11 @@ def _sentence(error: BaseException, args: argparse.Namespace, status: int) -> st
     return " ".join(str(error).split()) + remedy
 
 
-def _program() -> str:
-    """How this command was called: `fedrand`, or as a module of some Python."""
-    return shlex.join(sys.orig_argv[:3]) if sys.orig_argv[1:3] == ["-m", "fedrand"] else "fedrand"
-
-
 def _again(args: argparse.Namespace, run: Path) -> str:
     """The command that goes on, as a shell reads it."""
     data = [f" --data {shlex.quote(str(folder))}"] if (folder := getattr(args, "data", None)) else []
     overrides = "".join([*data, *(f" --set {shlex.quote(text)}" for text in getattr(args, "set", ()))])
     return args.again.format(args, shlex.quote(str(run)), overrides)
-
-
-def _run(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.recipe import load_recipe
-
-    recipe = load_recipe(args.recipe, args.set)
-    args.out = args.out or Path("runs") / Path(args.recipe).stem
-    from fedrand.run import run
-
-    results = run(recipe, args.out, progress)
-    _show_results(results, args, args.out)
-    return results
-
-
-def _resume(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.run import resume
-
-    results = resume(args.run, progress)
-    _show_results(results, args, args.run)
-    return results
-
-
-def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) -> None:
-    from fedrand.accountant import COVERS
-    from fedrand.report.terminal import run_table, show
-
-    if not (args.quiet or args.json):
-        show(run_table(results))
-        if paid := results.get("privacy"):
-            print(
-                f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']}), "
-                f"of {COVERS}"
-            )
-        print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    {_program()} audit {run}")
-
-
-def _audit(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.audit.run import audit
-    from fedrand.report.glossary import entries
-    from fedrand.report.terminal import audit_table, explained, show
-
-    found = audit(args.run, progress, overrides=args.set)
-    if not (args.quiet or args.json):
-        show(table := audit_table(found))
-        print(explained(entries(found), table))
-        print(f"audit: {args.run}/audit.json\nnext:  {_program()} report {args.run}")
-    return found
-
-
-def _compare(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.report.compare import compare
-    from fedrand.report.terminal import comparison_table, explained, show
-
-    found = compare(args.runs, args.out)
-    if not (args.quiet or args.json):
-        show(table := comparison_table(found))
-        print(explained(found.words, table))
-    return {"columns": found.names, "rows": found.rows, "warnings": found.warnings, "unpaired": found.unpaired}
-
-
-def _report(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.report.page import write_page
-
-    page = write_page(args.run)
-    progress.say(f"report: {page}")
-    return {"page": str(page)}
-
-
-def _doctor(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.doctor import examine
-    from fedrand.recipe import load_recipe
-
-    return examine(load_recipe(args.recipe, args.set), progress, args.out)
-
-
-def _export(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.export import export_adapter, merge
-
-    target = args.merge or args.adapter
-    (merge if args.merge else export_adapter)(args.run, target)
-    progress.say(f"written: {target}")
-    return {"written": str(target)}
-
-
-def _reproduce(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.reproduce.run import reproduce
-
-    found = reproduce(args.name, args.scale, args.seeds, args.out, args.set, args.workers, progress, args.data)
-    if not (args.quiet or args.json):
-        print((args.out / f"{args.name}.md").read_text(encoding="utf-8"))
-        print(f"written: {args.out}/{args.name}.md, .csv, .json, .svg, .png; runs: {args.out}/runs")
-    return found
-
-
-def _demo(args: argparse.Namespace, progress: Progress) -> Any:
-    from fedrand.demo import demo, tell
-
-    found = demo(args.out, progress)
-    if not (args.quiet or args.json):
-        tell(found, args.out)
-    return found
 
 
 def _count(text: str) -> int:
@@ -214,10 +108,10 @@ class _OneLine(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _OneLine("fedrand", description="Federated LoRA fine-tuning of vision-language models, and what it leaks.")
     parser.add_argument("--version", action="version", version=f"fedrand {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_OneLine)
+    every = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_OneLine)
 
     def command(name: str, function: Command, text: str, again: str = "") -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=text, description=text)
+        made = every.add_parser(name, help=text, description=text)
         shown = made.add_mutually_exclusive_group()
         shown.add_argument("--quiet", action="store_true", help="print errors only")
         shown.add_argument("--json", action="store_true", help="progress and the result as JSON lines")
@@ -225,11 +119,13 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(command=function, again=again)
         return made
 
-    demo = command("demo", _demo, "FedRand beside FedAvg: train, measure, audit, report; offline", "demo --out {1}")
+    demo = command(
+        "demo", commands.demo, "FedRand beside FedAvg: train, measure, audit, report; offline", "demo --out {1}"
+    )
     demo.add_argument("--out", type=Path, default=Path("runs/demo"), help="folder of the two runs (runs/demo)")
     for name, function, text in (
-        ("run", _run, "one federated run"),
-        ("doctor", _doctor, "check a recipe before it is run: data, model, labels, memory, time"),
+        ("run", commands.run, "one federated run"),
+        ("doctor", commands.doctor, "check a recipe before it is run: data, model, labels, memory, time"),
     ):
         made = command(name, function, text, "resume {1}" if name == "run" else "")
         made.add_argument("recipe", metavar="RECIPE", help="a file, or the name of a shipped recipe such as emoji")
@@ -237,10 +133,10 @@ def _parser() -> argparse.ArgumentParser:
         out = "the run's new folder (runs/NAME)" if name == "run" else "folder for clients.svg, who holds what"
         made.add_argument("--out", type=Path, help=out)
     for name, function, text, again in (
-        ("resume", _resume, "go on with a run that was stopped", "resume {1}"),
-        ("audit", _audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}{2}"),
-        ("report", _report, "one HTML page about a run", "report {1}"),
-        ("export", _export, "a run's adapter, or its merged model", ""),
+        ("resume", commands.resume, "go on with a run that was stopped", "resume {1}"),
+        ("audit", commands.audit, "who can learn what from a run: attacks, intervals, controls", "audit {1}{2}"),
+        ("report", commands.report, "one HTML page about a run", "report {1}"),
+        ("export", commands.export, "a run's adapter, or its merged model", ""),
     ):
         made = command(name, function, text, again)
         made.add_argument("run", type=Path, metavar="RUN", help="a run's folder")
@@ -252,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
             target.add_argument("--merge", type=Path, metavar="OUT", help="a folder that plain transformers loads")
     made = command(
         "reproduce",
-        _reproduce,
+        commands.reproduce,
         "a table or figure of the paper, beside its numbers",
         "reproduce {0.name} --scale {0.scale} --seeds {0.seeds} --out {1}{2}",
     )
@@ -267,7 +163,7 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=_count, default=os.cpu_count() or 1, metavar="N", help="runs at once (all cores)"
     )
     made.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every run")
-    compare = command("compare", _compare, "utility against leakage against bytes, over several runs")
+    compare = command("compare", commands.compare, "utility against leakage against bytes, over several runs")
     compare.add_argument("runs", nargs="+", type=Path, metavar="RUN")
     compare.add_argument("--out", type=Path, help="folder for the plot and the table")
     return parser

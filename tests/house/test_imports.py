@@ -15,7 +15,7 @@ AREAS = {
     "core": "params messages release aggregation strategy strategies randomness admission round federation tensorfile",
     "ground": "errors progress runfile cachefolder",
     "engine": "models lora hadamard adapter_file batch train score choices gradients activations generate counting",
-    "cli": "cli __main__ demo doctor crew reproduce",
+    "cli": "cli commands __main__ demo doctor crew reproduce",
 }
 MAY_IMPORT = {
     "core": {"core"},

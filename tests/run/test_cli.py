@@ -12,7 +12,7 @@ import pytest
 from numpy_world import recipe, start
 from PIL import Image
 
-from fedrand import cli
+from fedrand import cli, commands
 from fedrand.cli import main
 from fedrand.federation import TooFewClients
 
@@ -153,13 +153,13 @@ def test_a_failure_while_running_says_how_to_go_on(error, status, text, capsys, 
     def fails(args, progress):
         raise error
 
-    monkeypatch.setattr(cli, "_resume", fails)
+    monkeypatch.setattr(commands, "resume", fails)
     assert told(capsys, "resume", path) == (status, text.format(path))
 
 
 def test_what_is_suggested_begins_as_the_command_did(capsys, tmp_path, monkeypatch):
     path = start(tmp_path / "run").path
-    monkeypatch.setattr(cli, "_resume", lambda args, progress: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(commands, "resume", lambda args, progress: (_ for _ in ()).throw(KeyboardInterrupt))
     monkeypatch.setattr("sys.orig_argv", [".venv/bin/python", "-m", "fedrand", "resume", str(path)])
     assert told(capsys, "resume", path)[1].endswith(f"go on with: .venv/bin/python -m fedrand resume {path}")
     monkeypatch.setattr("sys.orig_argv", ["/usr/bin/python3", "/usr/bin/fedrand", "resume", str(path)])
@@ -185,8 +185,8 @@ def test_the_command_that_goes_on_is_one_a_shell_can_read(line, tmp_path, capsys
 
     path = tmp_path / "my run"
     path.mkdir()
-    for name in ("_run", "_resume", "_audit", "_report", "_demo", "_reproduce"):
-        monkeypatch.setattr(cli, name, fails)
+    for name in ("run", "resume", "audit", "report", "demo", "reproduce"):
+        monkeypatch.setattr(commands, name, fails)
     words = shlex.split(line.format(shlex.quote(str(path))))
     assert main(words) == 1
     again = AGAIN[line].format(shlex.quote(str(path)))
@@ -198,7 +198,7 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, capsys, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
 
-    monkeypatch.setattr(cli, "_resume", ends)
+    monkeypatch.setattr(commands, "resume", ends)
     assert main(["resume", str(tmp_path)]) == 143
     assert capsys.readouterr().err == f"fedrand: terminated; go on with: fedrand resume {tmp_path}\n"
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
@@ -214,7 +214,7 @@ def test_an_unexpected_error_is_not_hidden(tmp_path, monkeypatch):
     def fails(args, progress):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cli, "_resume", fails)
+    monkeypatch.setattr(commands, "resume", fails)
     with pytest.raises(ZeroDivisionError):
         main(["resume", str(tmp_path)])
 
