@@ -170,10 +170,14 @@ AGAIN = {
     "run emoji --set train.rounds=2 --out {}": "resume {}",
     "resume {}": "resume {}",
     "audit {}": "audit {}",
+    "audit {} --set audit.k='[0, 5]'": "audit {} --set 'audit.k=[0, 5]'",
     "report {}": "report {}",
     "demo --out {}": "demo --out {}",
     "reproduce fig3 --seeds 2 --set 'data.prompt=Say it: ' --out {}": (
         "reproduce fig3 --scale demo --seeds 2 --out {} --set 'data.prompt=Say it: '"
+    ),
+    "reproduce fig3 --scale paper --data 'my data' --out {}": (
+        "reproduce fig3 --scale paper --seeds 3 --out {} --data 'my data'"
     ),
 }
 
