@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fedrand import __version__, commands
-from fedrand.errors import InputError, RunError
+from fedrand.errors import InputError, RunError, quoted
 from fedrand.federation import TooFewClients
 from fedrand.progress import Progress, for_terminal
 
@@ -91,7 +91,7 @@ def _again(args: argparse.Namespace, run: Path) -> str:
     """The command that goes on, as a shell reads it."""
     data = [f" --data {shlex.quote(str(folder))}"] if (folder := getattr(args, "data", None)) else []
     overrides = "".join([*data, *(f" --set {shlex.quote(text)}" for text in getattr(args, "set", ()))])
-    return args.again.format(args, shlex.quote(str(run)), overrides)
+    return args.again.format(args, quoted(run), overrides)
 
 
 def _count(text: str) -> int:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from fedrand.errors import quoted
 from fedrand.progress import Progress
 
 
@@ -40,7 +41,9 @@ def _show_results(results: dict[str, Any], args: argparse.Namespace, run: Path) 
                 f"epsilon: at most {max(paid['epsilon'].values()):.3g} at delta {paid['delta']:g} ({paid['accountant']}), "
                 f"of {COVERS}"
             )
-        print(f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    {program()} audit {run}")
+        print(
+            f"results: {run}/results.json\nadapter: {run}/server/adapter (PEFT)\nnext:    {program()} audit {quoted(run)}"
+        )
 
 
 def audit(args: argparse.Namespace, progress: Progress) -> Any:
@@ -52,7 +55,7 @@ def audit(args: argparse.Namespace, progress: Progress) -> Any:
     if not (args.quiet or args.json):
         show(table := audit_table(found))
         print(explained(entries(found), table))
-        print(f"audit: {args.run}/audit.json\nnext:  {program()} report {args.run}")
+        print(f"audit: {args.run}/audit.json\nnext:  {program()} report {quoted(args.run)}")
     return found
 
 

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedrand.errors import InputError, RunError
+from fedrand.federation import TooFewClients
 from fedrand.progress import Event, Progress, prefixed
 from fedrand.recipe import Recipe, differences
 
 if TYPE_CHECKING:
     from fedrand.resident import Resident
+    from fedrand.runfolder import RunFolder
 
 Found = dict[str, dict[str, Any]]
 
@@ -87,9 +89,13 @@ def _check(name: str, job: Job, progress: Progress) -> None:
     run = RunFolder(job.folder)
     if not run.is_run:
         return
+    _refuse_another(run, job)
+    progress.say(f"{name}: {job.folder} is there; it is {'used again' if run.finished else 'gone on with'}")
+
+
+def _refuse_another(run: "RunFolder", job: Job) -> None:
     if changed := list(differences(run.recipe.model_dump(mode="json"), job.recipe.model_dump(mode="json"))):
         raise InputError(f"{job.folder} holds a run of another recipe ({changed[0]}); name another folder with --out")
-    progress.say(f"{name}: {job.folder} is there; it is {'used again' if run.finished else 'gone on with'}")
 
 
 def _news(running: Mapping[str, BaseProcess], told: Any, progress: Progress) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -99,7 +105,9 @@ def _news(running: Mapping[str, BaseProcess], told: Any, progress: Progress) -> 
         name, what = told.get(timeout=0.5)
     except queue.Empty:
         if lost := [name for name in running if not alive[name]]:
-            raise RunError(f"the process of {lost[0]} was ended, perhaps for want of memory") from None
+            by_signal = (running[lost[0]].exitcode or 0) < 0
+            why = "was ended, perhaps for want of memory" if by_signal else "broke; how, is said above"
+            raise RunError(f"the process of {lost[0]} {why}") from None
         return
     if isinstance(what, Event):
         progress.sink(prefixed(what, name))
@@ -123,7 +131,7 @@ def _work(orders: Any, told: Any) -> None:
         progress = Progress(partial(_tell, told, name))
         try:
             told.put((name, _whole(job, progress, resident)))
-        except (InputError, RunError, OSError) as error:
+        except (InputError, RunError, TooFewClients, OSError) as error:
             told.put((name, error))
 
 
@@ -141,17 +149,31 @@ def _end_with_parent() -> None:
 def _whole(job: Job, progress: Progress, resident: "Resident") -> dict[str, Any]:
     """Run (or go on), audit and report; what is there already is not made again."""
     from fedrand.audit.run import audit
-    from fedrand.report.load import read_audit
     from fedrand.report.page import write_page
     from fedrand.run import resume, run
     from fedrand.runfolder import RunFolder
     from fedrand.world import build
 
     folder = RunFolder(job.folder)
-    done, found = folder.is_run and folder.finished, read_audit(job.folder) if job.audited else None
+    if folder.is_run:
+        _refuse_another(folder, job)  # another command may have begun it since
+    done, found = folder.is_run and folder.finished, _audit_of(job, progress) if job.audited else None
     world = None if done and (found or not job.audited) else build(job.recipe, progress, resident=resident)
     work = resume(job.folder, progress, world) if folder.is_run else run(job.recipe, job.folder, progress, world)
     if job.audited and not found:
         found = audit(job.folder, progress, world)
     write_page(job.folder)
     return {"results": work, "audit": found}
+
+
+def _audit_of(job: Job, progress: Progress) -> dict[str, Any] | None:
+    """The audit that is there already, if it was made with the job's settings."""
+    from fedrand.report.load import read_audit
+
+    if not (found := read_audit(job.folder)):
+        return None
+    meant = job.recipe.audit.model_dump(mode="json")
+    changed = list(differences(found.get("settings", meant), meant))
+    if changed:
+        progress.say(f"its audit was made with other settings ({changed[0]}), so it is made again")
+    return None if changed else found

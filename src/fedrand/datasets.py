@@ -171,6 +171,10 @@ def _coco(table: DataTable, seed: int, progress: Progress) -> Dataset:
         f"{table.source}: {len(pool)} images to train on, {len(validation)} for validation, {len(test)} to test on"
     )
     ood = _nocaps_at(table.ood_path, table.domain) if table.ood_path else ()
+    if table.ood_path and not ood:
+        raise DataError(
+            f"{table.ood_path} holds no image to measure on; leave data.ood_path out, or another data.domain"
+        )
     splits = {"test": test, "validation": validation if table.validation else (), "ood": ood}
     return _dataset(pool, splits, table)
 

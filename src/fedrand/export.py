@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fedrand.adapter_file import save_merged, save_peft
-from fedrand.errors import InputError
+from fedrand.errors import InputError, suggested
 from fedrand.messages import ServerState
 from fedrand.models import load_model
 from fedrand.runfolder import RunFolder, RunFolderError
@@ -39,7 +39,7 @@ def merge(run: Path, out: Path) -> None:
 def _trained(run: Path, out: Path) -> RunFolder:
     folder = RunFolder.open(run)
     if not folder.begun or (server := folder.server()).round == 0:
-        raise RunFolderError(f"{run} has trained no round yet; go on with: fedrand resume {run}")
+        raise RunFolderError(f"{run} has trained no round yet; go on with: {suggested('resume', run)}")
     folder.check_recipe(free="audit")
     if untrained(server):
         raise RunFolderError(

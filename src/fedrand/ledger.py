@@ -96,15 +96,17 @@ def totals(messages: Sequence[Row], full: int, tensors: int) -> dict[str, float 
     """Bytes of the run against FedAvg's over the same rounds and clients, where every message holds the whole adapter.
 
     full: bytes of one whole-adapter message; tensors: how many it holds. `keys_sent_fraction`: tensors sent up, of
-    all that FedAvg would send up.
+    all that FedAvg would send up. `repeated`: bytes, of the total, of what was sent again after a run was stopped.
     """
     ups = [row for row in messages if row.direction == "upload"]
     upload, total = sum(row.bytes for row in ups), sum(row.bytes for row in messages)
+    once = {(row.round, row.client, row.direction): row.bytes for row in messages}
     fedavg_upload, fedavg_total = (sum(_whole(row, full) for row in some) for some in (ups, messages))
     return {
         "upload": upload,
         "download": total - upload,
         "total": total,
+        "repeated": total - sum(once.values()),
         "keys_sent_fraction": sum(row.tensors for row in ups) / (tensors * max(len(ups), 1)),
         "fedavg_upload": fedavg_upload,
         "fedavg_total": fedavg_total,

@@ -54,12 +54,16 @@ def load_recipe(name_or_path: str | Path, overrides: Sequence[str] = ()) -> Reci
 
 def audited_with(recipe: Recipe, overrides: Sequence[str]) -> Recipe:
     """A finished run's recipe with other settings of its audit, such as "audit.uploads=0". RecipeError for what the run
-    itself hangs on: any other table, and the canaries, which lie among its data."""
+    itself hangs on: any table but [audit] and [memory], and the canaries, which lie among its data."""
     tree = _override_tree(overrides)
-    fixed = [name for name in tree if name != "audit"] or ["audit.canaries"] * ("canaries" in (tree.get("audit") or ()))
-    if fixed:
-        raise RecipeError(f"--set of an audit changes [audit] alone; {fixed[0]} is part of the run, so start a new one")
-    return _validated(_merged(recipe.model_dump(mode="json"), tree), "--set")
+    if fixed := [name for name in tree if name not in ("audit", "memory")]:
+        raise RecipeError(
+            f"--set of an audit changes [audit] and [memory]; {fixed[0]} is part of the run: start a new one"
+        )
+    changed = _validated(_merged(recipe.model_dump(mode="json"), tree), "--set")
+    if changed.audit.canaries != recipe.audit.canaries:
+        raise RecipeError("audit.canaries are put in before a run is trained: start a new one")
+    return changed
 
 
 def from_toml(path: Path) -> Recipe:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fedrand.errors import InputError
+from fedrand.errors import InputError, quoted
 
 AUDIT_VERSION = 3  # of audit.json: 2 added a verdict per adversary, 3 what may be said without a leak, scores by item
 LOST = "put it back from a copy, or make a new run: fedrand run RECIPE --out NEW"  # where nothing else holds the same
@@ -30,11 +30,11 @@ class RunFolderError(InputError):
 def read_object(run: Path, name: str) -> dict[str, Any]:
     """A file that a run or its audit wrote; RunFolderError when it is missing, cut off or of another shape."""
     path, (shape, told) = run / name, _FILES[name]
-    remedy = told.format(run=run)
+    remedy = told.format(run=quoted(run))
     try:
         return json_object(path.read_text(encoding="utf-8"), str(path), shape, remedy)
     except FileNotFoundError as error:
-        raise RunFolderError(f"{path} is missing; {_MISSING.get(name, told).format(run=run)}") from error
+        raise RunFolderError(f"{path} is missing; {_MISSING.get(name, told).format(run=quoted(run))}") from error
     except UnicodeDecodeError as error:
         raise RunFolderError(f"{path} is not text ({error.reason}); {remedy}") from error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fedrand.checkpoint import read_server, write_server
+from fedrand.errors import suggested
 from fedrand.federation import Round
 from fedrand.ledger import HEADER, Row, metrics
 from fedrand.lines import Lines, csv_round, json_round
@@ -43,7 +44,7 @@ class RunFolder:
         folder = cls(path)
         if folder.is_run and folder.begun:
             raise RunFolderError(
-                f"{path} holds a run already; go on with: fedrand resume {path}, or name another --out"
+                f"{path} holds a run already; go on with: {suggested('resume', path)}, or name another --out"
             )
         if folder.is_run:
             with folder.locked():  # refused or killed before its first round: nothing is lost

@@ -163,7 +163,7 @@ class AuditTable(Table):
     sample: Annotated[int, Field(ge=0)] = 0
     canaries: Annotated[int, Field(ge=0)] = 0
     bootstrap: Count = 1000
-    level: Level = 0.95
+    level: Annotated[float, Field(ge=0.5, le=0.999)] = 0.95
 
 
 class MemoryTable(Table):

@@ -11,6 +11,7 @@ from PIL import Image
 from simulated import Silenced
 
 from fedrand.accountant import epsilon
+from fedrand.audit import climb
 from fedrand.audit.exhibits import exposed
 from fedrand.audit.ladder import distance, fitted, rebuilt
 from fedrand.audit.rows import Row, Sides, sampled
@@ -31,6 +32,7 @@ from fedrand.models.runtime import torch
 from fedrand.progress import Progress
 from fedrand.recorded import federate
 from fedrand.release import Release
+from fedrand.round import ClientError
 from fedrand.runfolder import RunFolder
 from fedrand.settings import PrivacyTable, Recipe
 from fedrand.world import World
@@ -186,6 +188,18 @@ def test_public_data_fit_the_half_that_was_not_sent_and_nothing_else(world, tmp_
     whole = world({"name": "fedavg"}, rounds=1, epochs=1)
     everything = seen_by("T3", play(whole, tmp_path / "fedavg").transcript, before, "c00")
     assert distance(fitted(whole, everything, public, np.random.default_rng(0)), rebuilt(everything).params) == 0
+
+
+def test_a_fit_that_diverges_leaves_the_server_with_what_it_had(world, tmp_path, monkeypatch):
+    def diverges(*given):
+        raise ClientError("the loss is nan at step 3; lower train.lr")
+
+    made = world({"name": "fedrand"}, rounds=3)
+    folder = play(made, tmp_path / "run")
+    made = replace(made, dataset=replace(made.dataset, auxiliary=made.splits["ood"]))
+    monkeypatch.setattr(climb, "fitted", diverges)
+    rungs = {line["rung"]: line for line in attacked(made, folder)["ladder"]}
+    assert rungs["R6"]["distance"] == rungs["R1"]["distance"] and rungs["R6"]["auroc"] == rungs["R1"]["auroc"]
 
 
 def test_a_client_of_fedavg_is_its_last_upload(world, tmp_path):

@@ -4,7 +4,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from mini_datasets import coco_folder, nocaps_folder, outline, problem, scienceqa_folder
+from mini_datasets import coco_folder, dump, nocaps_folder, outline, problem, scienceqa_folder
 
 from fedrand.data import DataError, Example
 from fedrand.datasets import load_dataset, parts
@@ -57,6 +57,16 @@ def test_coco_is_parted_by_the_seed_and_nocaps_is_out_of_domain(tmp_path: Path):
     assert len(found.pool) == 20 and {e.label for e in found.pool} == {"person", "dog"}
     assert not found.questions
     assert load_dataset(asked, 0, SILENT) == found != load_dataset(asked, 1, SILENT)
+
+
+def test_an_out_of_domain_split_without_images_is_refused(tmp_path: Path):
+    (tmp_path / "nocaps").mkdir()
+    folder = nocaps_folder(tmp_path / "nocaps", images=1)  # one in-domain image
+    for table in (dict(domain="near-domain"), dict()):
+        if not table:
+            dump(folder / "nocaps_val_4500_captions.json", {"images": [], "annotations": []})
+        with pytest.raises(DataError, match=r"nocaps.* holds no image"):
+            load_dataset(coco(tmp_path, ood_path=str(folder), **table), 0, SILENT)
 
 
 def test_validation_is_set_apart_and_measured_only_when_asked(tmp_path: Path):

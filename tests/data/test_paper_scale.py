@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from mini_datasets import coco_folder, nocaps_folder, outline, problem, scienceqa_folder
 
 from fedrand.cli import main
+from fedrand.data import DataError
 from fedrand.errors import InputError
 from fedrand.progress import Progress
 from fedrand.reproduce.run import reproduce
@@ -42,6 +44,14 @@ def test_the_tables_of_the_paper_are_made_from_one_folder_of_data(data, tmp_path
     assert all(line["here"] for line in last) and len(last) == 5 * 2 * 4
     run = json.loads((tmp_path / "runs/captions-fedrand-seed0/results.json").read_text())
     assert (run["data"], run["server"]["ood"]["n"]) == (str(data / "coco"), 3)
+
+
+def test_a_broken_file_of_either_data_set_is_named_before_any_run(data, tmp_path):
+    folder = shutil.copytree(data, tmp_path / "data")
+    (folder / "ScienceQA/problems.json").write_text('{"1": ')
+    with pytest.raises(DataError, match=r"problems\.json"):
+        reproduce("table1", "paper", 1, tmp_path / "out", SMALL, 1, Progress(), folder)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

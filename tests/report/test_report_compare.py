@@ -58,6 +58,20 @@ def test_audits_with_other_settings_than_the_recipe_are_told_by_what_they_used(p
     assert compare(written(pair)).warnings == ("the runs differ in audit.uploads: a 4; b 0",)
 
 
+def test_runs_of_one_method_with_other_options_or_protections_are_told_apart(pair):
+    ours, theirs, _ = pair
+    for one, rho in ((ours, 0.5), (theirs, 0.7)):
+        one.results["method"] = "fedrand"
+        one.recipe = f"[strategy]\nname = 'fedrand'\nrho = {rho}\n[privacy]\nclip = {rho - 0.5:g}\n"
+    assert compare(written(pair)).warnings == (
+        "the runs differ in privacy.clip: a 0; b 0.2",
+        "the runs differ in strategy.rho: a 0.5; b 0.7",
+    )
+    theirs.results["method"] = "fedper"  # of another method rho may be anything
+    other = theirs.write(pair[2] / "c")
+    assert compare([pair[2] / "a", other]).warnings == ("the runs differ in privacy.clip: a 0; c 0.2",)
+
+
 def test_a_run_without_seed_or_audit_or_with_another_attack_is_named(pair):
     ours, theirs, folder = pair
     del theirs.results["seed"]

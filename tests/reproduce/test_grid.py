@@ -69,6 +69,21 @@ def test_a_row_that_is_an_ablation_by_an_override_is_refused_too(override):
         recipe_of("demo", "captions", "FedRand", 0, (override,))
 
 
+def test_data_without_clients_make_no_table():
+    with pytest.raises(InputError, match=r"the tables' data name no clients, so data.partition=client deals nothing"):
+        recipe_of("demo", "captions", "centralised", 0, ("data.partition=client",))
+
+
+def test_bytes_that_were_sent_again_are_told_where_bytes_are_shown():
+    experiment = EXPERIMENTS["fig3"]
+    runs = {
+        ("captions", row, 0): {"results": {"bytes": {"ratio_total": 1.0, "repeated": 4096 * (row == "FedPara")}}}
+        for row in experiment.rows
+    }
+    text = as_markdown(Grid("fig3", experiment, runs, (0,)), "x")
+    assert "Bytes that were sent again after a run was stopped, counted too: FedPara, seed 0: 4,096." in text
+
+
 def test_without_matplotlib_nothing_is_run(monkeypatch, tmp_path):
     monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'fedrand\[figures\]'"):

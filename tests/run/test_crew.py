@@ -10,10 +10,13 @@ import time
 
 import pytest
 
-from fedrand.crew import Job, carry_out
+from fedrand.audit.run import audit
+from fedrand.crew import Job, _whole, carry_out
 from fedrand.errors import InputError, RunError
+from fedrand.federation import TooFewClients
 from fedrand.progress import Event, Progress
 from fedrand.recipe import load_recipe
+from fedrand.resident import Resident
 from fedrand.runfolder import RunFolder, RunFolderError
 
 SHORT = [
@@ -49,6 +52,31 @@ def test_more_jobs_than_workers_all_finish_and_are_used_again(tmp_path):
     assert first["fedavg"]["results"] == again["fedavg"]["results"]
     assert sum("used again" in event.text for event in said) == 2
     assert all((folder / "report.html").exists() for folder in tmp_path.iterdir())
+
+
+def test_a_run_that_another_command_began_meanwhile_with_another_recipe_is_not_used(tmp_path):
+    meant = job(tmp_path, "fedavg")
+    RunFolder.create(meant.folder, load_recipe("emoji", [*SHORT, "strategy.name=fedavg", "train.lr=1e-2"]))
+    with pytest.raises(InputError, match=r"another recipe \(train.lr was 0.01, is 0.0001\)"):
+        _whole(meant, Progress(), Resident())
+
+
+def test_an_audit_with_other_settings_is_made_again_and_said(tmp_path):
+    meant, resident, said = job(tmp_path, "fedavg", audited=True), Resident(), list[Event]()
+    made = _whole(meant, Progress(), resident)["audit"]
+    other = audit(meant.folder, overrides=("audit.bootstrap=21",))
+    assert other["settings"]["bootstrap"] == 21
+    again = _whole(meant, Progress(said.append), resident)["audit"]
+    assert again["settings"] == made["settings"] and again["protocols"] == made["protocols"]
+    assert any("other settings (bootstrap was 21, is 20), so it is made again" in event.text for event in said)
+    assert _whole(meant, Progress(), resident)["audit"]["seconds"] == again["seconds"]  # now it is used
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_run_that_fails_in_its_process_fails_with_its_own_reason(tmp_path):
+    with pytest.raises(TooFewClients, match="round 0: 0 usable uploads"):
+        carry_out({"one": job(tmp_path, "fedavg", "train.lr=100", "adapter.scale=1000000")}, 1, Progress())
 
 
 @pytest.mark.slow

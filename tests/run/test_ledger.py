@@ -66,6 +66,8 @@ def test_what_a_round_that_was_cut_off_had_sent_is_in_the_ledger_and_in_every_fi
     found, full = totals(folder.ledger(), len(to_bytes(WHOLE, {})), len(SHAPES)), sum(row.bytes for row in once)
     assert found["total"] == found["fedavg_total"] == full + sum(row.bytes for row in lost)
     assert found["total"] == sum(sum(line["bytes"].values()) for line in folder.metrics())
+    assert found["repeated"] == sum(row.bytes for row in lost)
+    assert totals(once, full, len(SHAPES))["repeated"] == 0
 
 
 def test_a_message_whose_line_was_torn_is_cut_and_the_round_goes_on(tmp_path):

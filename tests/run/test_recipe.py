@@ -31,6 +31,8 @@ WRONG = {
     "nonsense.a=1": "unknown key nonsense; choose from seed, model, ",
     "audit.k=[1, 200]": "audit.k.1 is 200; it must be less than or equal to 100",
     "audit.k=5": "audit.k is 5; it must be a list",
+    "audit.level=1e-300": "audit.level is 1e-300; it must be greater than or equal to 0.5",
+    "audit.level=0.9999999999999999": "it must be less than or equal to 0.999",
     "data.name=cocoa": "data.name is \"cocoa\"; it must be 'emoji', 'emoji-qa', 'folder', 'scienceqa', 'coco' or 'nocaps'",
     "data.name=coco": 'name = "coco" needs path, the folder that holds annotations/ and train2014/; give it as data.path=',
     "data.name=scienceqa": 'name = "scienceqa" needs path, the folder that holds problems.json',
@@ -209,8 +211,14 @@ def test_an_audit_may_be_told_other_settings_and_nothing_that_the_run_hangs_on()
         f"audit.uploads was {recipe.audit.uploads}, is 0",
         "audit.level was 0.95, is 0.9",
     }
-    for fixed, named in (("strategy.rho=0.3", "strategy"), ("audit.canaries=9", "audit.canaries"), ("seed=1", "seed")):
-        with pytest.raises(RecipeError, match=f"changes .audit. alone; {named} is part of the run, so start a new one"):
+    for fixed, named in (("strategy.rho=0.3", "strategy"), ("seed=1", "seed")):
+        with pytest.raises(RecipeError, match=f"changes .audit. and .memory.; {named} is part of the run: start a new"):
             audited_with(recipe, ("audit.uploads=0", fixed))
+    with pytest.raises(RecipeError, match=r"audit\.canaries are put in before a run is trained"):
+        audited_with(recipe, ("audit.canaries=9",))
+    for wrong in ("audit=5", "audit='canaries'"):
+        with pytest.raises(RecipeError, match=r"audit is .*; it must be a table of keys"):
+            audited_with(recipe, (wrong,))
+    assert audited_with(recipe, ("memory.image_features=0",)).memory.image_features == 0
     with pytest.raises(RecipeError, match=r"unknown key audit\.upload;"):
         audited_with(recipe, ("audit.upload=1",))

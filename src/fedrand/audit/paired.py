@@ -72,13 +72,13 @@ def scores(audit: Mapping[str, Any]) -> Kept | None:
     clients = part["clients"]
     items = {name: f"{own['members']['sha256']} {own['others']['sha256']}" for name, own in clients.items()}
     rows = {
-        (row["threat"], row["model"], row["attack"], row["slice"]): {
+        (str(row["threat"]), str(row["model"]), str(row["attack"]), str(row["slice"])): {
             name: _sample(own, clients[name]) for name, own in row["clients"].items()
         }
         for row in part["rows"]
     }
     first = audit["protocols"]["P1"]["rows"]
-    level = next((row["level"] for row in first if row.get("applies")), 0.95)
+    level = float(next((row["level"] for row in first if row.get("applies")), 0.95))
     return Kept(audit["provenance"]["data"]["fingerprint"], items, rows, level)
 
 

@@ -25,7 +25,7 @@ from fedrand.audit.transcript import refuse_lost_uploads
 from fedrand.audit.updates.harvest import singletons
 from fedrand.audit.verdict import threats
 from fedrand.audit.wording import NOT_TESTED
-from fedrand.errors import InputError
+from fedrand.errors import InputError, suggested
 from fedrand.progress import Progress
 from fedrand.recipe import audited_with
 from fedrand.runfile import AUDIT_VERSION
@@ -43,7 +43,7 @@ def audit(run: Path, progress: Progress = SILENT, world: World | None = None, ov
     such as "audit.uploads=0"."""
     folder = RunFolder.open(run)
     if not folder.finished:
-        raise InputError(f"{run} is not finished; go on with: fedrand resume {run}")
+        raise InputError(f"{run} is not finished; go on with: {suggested('resume', run)}")
     folder.read_json("results.json")  # refused before minutes of attacks, not after
     folder.check_recipe(free="audit")
     recipe = audited_with(folder.recipe, overrides)

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fedrand.errors import suggested
 from fedrand.report.amounts import flat, pick, plain
 from fedrand.report.finding import Finding
 from fedrand.report.load import Json
 from fedrand.report.threat import Threat
 
-SAME = ("model", "adapter", "data", "train", "evaluate", "audit")
+SAME = ("model", "adapter", "data", "train", "evaluate", "privacy", "audit")
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Read:
 
 def warnings(runs: list[Read]) -> list[str]:
     """Lines for recipes, base model and data that differ, seeds, audits that are missing or use another attack."""
-    return [*_settings(runs), *_seeds(runs), *_audits(runs)]
+    return [*_settings(runs), *_options(runs), *_seeds(runs), *_audits(runs)]
 
 
 def _settings(runs: list[Read]) -> list[str]:
@@ -48,6 +49,20 @@ def _settings(runs: list[Read]) -> list[str]:
         for key in keys
         if len({plain(setting.get(key)) for setting in known}) > 1
     ]
+
+
+def _options(runs: list[Read]) -> list[str]:
+    """Options in which runs of one method differ."""
+    lines = []
+    for method in dict.fromkeys(run.results.get("method") for run in runs):
+        own = [run for run in runs if run.results.get("method") == method]
+        each = [flat(run.recipe.get("strategy") or {}) for run in own]
+        lines += [
+            f"the runs differ in strategy.{key}: {_each(own, [options.get(key) for options in each])}"
+            for key in dict.fromkeys(key for options in each for key in options)
+            if len({plain(options.get(key)) for options in each}) > 1
+        ]
+    return lines
 
 
 def _setting(run: Read) -> dict[str, object]:
@@ -61,11 +76,11 @@ def _seeds(runs: list[Read]) -> list[str]:
     seeds: list[object] = [run.results.get("seed") for run in runs]
     if None in seeds:
         return [f"no seed is known of {', '.join(run.name for run in runs if run.results.get('seed') is None)}"]
-    return [f"the runs differ in seed: {_each(runs, seeds)}"] if len(set(seeds)) > 1 else []
+    return [f"the runs differ in seed: {_each(runs, seeds)}"] if len(set(map(plain, seeds))) > 1 else []
 
 
 def _audits(runs: list[Read]) -> list[str]:
-    lines = [f"{run.name} is not audited; `fedrand audit {run.path}` does it" for run in runs if not run.audited]
+    lines = [f"{run.name} is not audited; `{suggested('audit', run.path)}` does it" for run in runs if not run.audited]
     for model in dict.fromkeys(model for run in runs for model in run.leaks):
         names = [f"{run.leaks[model].threat} {run.leaks[model].name}" for run in runs if model in run.leaks]
         if len(set(names)) > 1:

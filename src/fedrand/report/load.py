@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedrand.errors import InputError
+from fedrand.errors import InputError, suggested
 from fedrand.runfile import AUDIT_VERSION, LOST, json_object, read_object
 
 Json = dict[str, Any]
@@ -64,7 +64,7 @@ def read_audit(run: Path) -> Json | None:
     if (version := found.get("version", 1)) not in range(1, AUDIT_VERSION + 1):
         raise ReportError(
             f"{run / 'audit.json'} is of version {version}, this fedrand reads 1 to {AUDIT_VERSION}; "
-            f"make it again with: fedrand audit {run}"
+            f"make it again with: {suggested('audit', run)}"
         )
     return found
 
@@ -82,7 +82,7 @@ def audit_read(run: Path) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         what = f"{type(error).__name__}: {error}"
         raise ReportError(
-            f"{run / 'audit.json'} has not an audit's shape ({what}); make it again with: fedrand audit {run}"
+            f"{run / 'audit.json'} has not an audit's shape ({what}); make it again with: {suggested('audit', run)}"
         ) from error
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedrand.audit.paired import Kept, Key, Paired, paired, scores, unlike
+from fedrand.errors import suggested
 from fedrand.report.amounts import MISSING, interval, number, probability, real
 from fedrand.report.comparison import Column, leak_names
 from fedrand.report.differences import Read
@@ -35,9 +36,7 @@ def pairs(runs: Sequence[Read]) -> tuple[Pairs, list[str], float | None]:
         who, theirs = f"{other.name} and {runs[0].name}", _scores(other)
         if first is None or theirs is None:
             lacking = runs[0] if first is None else other
-            again = (
-                f"the audit of {lacking.name} keeps no scores by item; make it again with: fedrand audit {lacking.path}"
-            )
+            again = f"the audit of {lacking.name} keeps no scores by item; make it again with: {suggested('audit', lacking.path)}"
             reasons.append(f"{who} are compared unpaired, each AUROC with its own interval: {again}")
         elif reason := unlike(first, theirs):
             reasons.append(
@@ -69,7 +68,7 @@ def _paired(runs: tuple[Read, Read], first: Kept, other: Kept, key: Key) -> Pair
         return paired(first, other, key)
     except ValueError as error:  # the same digest of the items, and yet other items: nobody can tell which was altered
         files = " and ".join(str(Path(run.path) / "audit.json") for run in runs)
-        again = "; ".join(f"fedrand audit {run.path}" for run in runs)
+        again = "; ".join(suggested("audit", run.path) for run in runs)
         raise ReportError(f"{files} contradict each other ({error}); make them again with: {again}") from error
 
 

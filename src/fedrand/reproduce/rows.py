@@ -74,6 +74,8 @@ def places(data: str, folder: Path) -> dict[str, Path]:
 def _rounds_of_all(recipe: Recipe) -> int:
     """Rounds over everyone's data in which the model sees as many examples as in the recipe's with some of the clients."""
     train = recipe.train
+    if not recipe.data.clients:
+        raise InputError("the tables' data name no clients, so data.partition=client deals nothing out; leave it out")
     return max(1, round(train.rounds * train.clients_per_round / recipe.data.clients))
 
 

@@ -1,11 +1,13 @@
 """One of the paper's tables or figures: the runs it needs, its numbers beside the paper's, and its picture."""
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fedrand.crew import Job, carry_out
+from fedrand.datasets import load_dataset
 from fedrand.errors import InputError
 from fedrand.progress import Progress
 from fedrand.reproduce.experiments import EXPERIMENTS, Experiment
@@ -40,6 +42,8 @@ def reproduce(
     _check_data(experiment, scale, overrides, folder)
     jobs = _jobs(experiment, scale, range(seeds), out / "runs", tuple(overrides), folder)
     progress.say(f"{name}: {experiment.title}; {len(jobs)} runs, {workers} at once")
+    if scale == "paper":
+        _read_data(jobs, progress)
     found = carry_out({job.folder.name: job for job in jobs.values()}, workers, progress)
     grid = Grid(name, experiment, {key: found[job.folder.name] for key, job in jobs.items()}, range(seeds))
     return _written(grid, _command(name, scale, seeds, overrides, folder), out)
@@ -61,6 +65,14 @@ def _check_data(experiment: Experiment, scale: str, overrides: Sequence[str], fo
 
 
 _LYING = ", ".join(dict.fromkeys(name for some in PLACES.values() for name in some.values()))
+
+
+def _read_data(jobs: Mapping[tuple[str, str, int], Job], progress: Progress) -> None:
+    """Each of the data sets whole, where a run of it is still to begin: DataError names a broken file now, not after the
+    runs on another one."""
+    begun = {data: job for (data, _, _), job in jobs.items() if not job.folder.exists()}
+    for job in begun.values():
+        load_dataset(job.recipe.data, job.recipe.seed, progress)
 
 
 def _jobs(
@@ -86,9 +98,9 @@ def _jobs(
 
 
 def _command(name: str, scale: str, seeds: int, overrides: Sequence[str], folder: Path | None) -> str:
-    given = [f"--data {folder}"] if folder else []
-    more = [f"--set {text}" for text in overrides]
-    return " ".join(["fedrand reproduce", name, f"--scale {scale}", *given, f"--seeds {seeds}", *more])
+    given = ["--data", str(folder)] if folder else []
+    more = [word for text in overrides for word in ("--set", text)]
+    return shlex.join(["fedrand", "reproduce", name, "--scale", scale, *given, "--seeds", str(seeds), *more])
 
 
 def _written(grid: Grid, command: str, out: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def as_markdown(grid: Grid, command: str) -> str:
     seeds = ", ".join(map(str, grid.seeds))
     spread = "mean and 95% interval over seeds" if len(grid.seeds) > 1 else "one seed, so no interval"
     parts = [f"# {grid.name}: {experiment.title}", f"`{command}`; seeds {seeds}: {spread}. In brackets: the paper's."]
+    parts += _repeated(grid)
     for part in experiment.parts:
         lines = [line for line in grid.lines() if line.part == part]
         parts += [f"## {part}", _table(grid, lines, _measured)]
@@ -39,6 +40,17 @@ def as_markdown(grid: Grid, command: str) -> str:
             words = f"Difference to {experiment.against}, paired by seed; an interval that holds 0 is not resolved:"
             parts += [words, _table(grid, [line for line in lines if line.row != experiment.against], _changed)]
     return "\n\n".join(parts) + "\n"
+
+
+def _repeated(grid: Grid) -> list[str]:
+    """Where bytes are shown: the runs that were stopped and sent some of them again."""
+    if not any(column.path[:1] == ("bytes",) for column in grid.experiment.columns):
+        return []
+    again = {
+        f"{row}, seed {seed}": found["results"]["bytes"].get("repeated") for (_, row, seed), found in grid.runs.items()
+    }
+    some = [f"{name}: {count:,}" for name, count in again.items() if count]
+    return [f"Bytes that were sent again after a run was stopped, counted too: {'; '.join(some)}."] if some else []
 
 
 def _table(grid: Grid, lines: Iterable[Line], show) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from fedrand.errors import suggested
 from fedrand.report.amounts import plain
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, join, part, section
@@ -63,9 +64,9 @@ def leakage(audit: Json | None, run: Path) -> Markup:
         words = join(
             [
                 "Not audited yet: ",
-                element("code", f"fedrand audit {run}"),
+                element("code", suggested("audit", run)),
                 ", then ",
-                element("code", f"fedrand report {run}"),
+                element("code", suggested("report", run)),
                 " make this section.",
             ]
         )
@@ -107,7 +108,7 @@ def _absent(kinds: list[str], run: Path) -> Markup:
         return join([])
     items = [element("li", f"{kind}: not run") for kind in kinds]
     words = join(
-        ["Made by another command or an earlier version? ", element("code", f"fedrand audit {run}"), " audits again."]
+        ["Made by another command or an earlier version? ", element("code", suggested("audit", run)), " audits again."]
     )
     title = (
         f"{len(kinds)} parts of an audit are missing here" if len(kinds) > 1 else "One part of an audit is missing here"

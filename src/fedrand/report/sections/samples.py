@@ -3,7 +3,7 @@
 import base64
 import binascii
 
-from fedrand.report.amounts import plain
+from fedrand.report.amounts import pick, plain
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, section
 
@@ -27,13 +27,13 @@ def samples(results: Json) -> Markup | None:
     )
 
 
-def _sample(sample: Json) -> Markup:
+def _sample(sample: object) -> Markup:
     lines = [
         part
         for name, label in CAPTIONS.items()
-        for part in (element("dt", label), element("dd", plain(sample.get(name))))
+        for part in (element("dt", label), element("dd", plain(pick(sample, name))))
     ]
-    picture = _picture(sample.get("image_png_base64"), f"test image {plain(sample.get('id'))}")
+    picture = _picture(pick(sample, "image_png_base64"), f"test image {plain(pick(sample, 'id'))}")
     return element("figure", *([picture] if picture else []), element("dl", *lines))
 
 
