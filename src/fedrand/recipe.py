@@ -71,6 +71,11 @@ def from_toml(path: Path) -> Recipe:
     return _validated(_parsed(_file(path), str(path)), str(path))
 
 
+def from_json(tree: Tree, source: str) -> Recipe:
+    """The recipe that a run wrote down; what an earlier version did not know has its default."""
+    return _validated(tree, source)
+
+
 def _text(source: str) -> str:
     if source in shipped():
         return resources.files("fedrand").joinpath("recipes", f"{source}.toml").read_text()

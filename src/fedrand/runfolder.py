@@ -18,7 +18,7 @@ from fedrand.federation import Round
 from fedrand.ledger import HEADER, Row, metrics
 from fedrand.lines import Lines, csv_round, json_round
 from fedrand.messages import ServerState
-from fedrand.recipe import Recipe, differences, from_toml, to_toml
+from fedrand.recipe import Recipe, differences, from_json, from_toml, to_toml
 from fedrand.runfile import LOST, RunFolderError, json_object, read_object
 from fedrand.shelf import DiskShelf
 from fedrand.tensorfile import PART, TensorFileError, remove_parts, write_atomic
@@ -114,8 +114,9 @@ class RunFolder:
 
     def check_recipe(self, free: str = "") -> None:
         """RunFolderError when the recipe is not the one the run began with, naming what changed; a table `free` may have."""
-        began, now = self.read_json("environment.json")["recipe"], self.recipe.model_dump(mode="json")
-        if changed := [line for line in differences(began, now) if not free or not line.startswith(f"{free}.")]:
+        began = from_json(self.read_json("environment.json")["recipe"], str(self.path / "environment.json"))
+        both = (one.model_dump(mode="json") for one in (began, self.recipe))
+        if changed := [line for line in differences(*both) if not free or not line.startswith(f"{free}.")]:
             self._refuse(f"recipe.toml changed since the run began: {'; '.join(changed)}")
 
     def check_world(self, environment: Mapping[str, Any], split: Mapping[str, Any]) -> None:

@@ -129,6 +129,21 @@ def test_two_processes_cannot_work_on_one_run(finished):
         pass
 
 
+def test_a_run_from_before_a_key_was_known_has_its_default(finished):
+    """An earlier version wrote neither file with evaluate.ood."""
+    folder = finished
+    about = folder.read_json("environment.json")
+    assert about["recipe"]["evaluate"].pop("ood") == "everyone"
+    folder.write_json("environment.json", about)
+    toml = folder.path / "recipe.toml"
+    toml.write_text(toml.read_text().replace('ood = "everyone"\n', ""))
+    assert "ood =" not in toml.read_text()
+    RunFolder.open(folder.path).check_recipe()
+    toml.write_text(toml.read_text().replace("[evaluate]\n", '[evaluate]\nood = "nobody"\n'))
+    with pytest.raises(RunFolderError, match='evaluate.ood was "everyone", is "nobody"'):
+        RunFolder.open(folder.path).check_recipe()
+
+
 def test_a_changed_recipe_is_refused_by_the_keys_that_changed(finished):
     path = finished.path / "recipe.toml"
     finished.check_recipe()
