@@ -44,6 +44,9 @@ def figures(run: Path) -> dict[str, float]:
     """Everything this table knows of one run."""
     audit, results = (json.loads((run / name).read_text()) for name in ("audit.json", "results.json"))
     found = {name: auroc(audit, *where) for name, where in ROWS.items()}
+    harvested = [row for row in audit["protocols"]["P1"]["rows"] if row["slice"] == "harvested halves" and row["applies"]]
+    for row in harvested:
+        found["T1 harvested halves, over the blind classifier"] = (row["over_blind"] or {}).get("value")
     rungs = {rung["rung"]: rung["distance"] for rung in audit["ladder"]}
     known, lone = audit["knowledge"], audit["singletons"]
     found["uploads whose whole start the server knew, share"] = known["start_known"] / max(1, known["uploads"])

@@ -43,9 +43,31 @@ def tell(found: Found, out: Path) -> None:
         print(f"\nWhat this audit says of {method}:")
         for sentence in found[method]["audit"]["verdict"]:
             print(f"- {sentence}")
+    print(f"\n{in_short(found)}")
     print(
         "\nEach report lists what was not tested; a lower figure for one method means something only where intervals part."
     )
     for method in METHODS:
         print(f"{method}: {out / method}/report.html, results.json, audit.json, server/adapter (PEFT)")
     print(f"side by side: {out}/compare/compare.html")
+
+
+def in_short(found: Found) -> str:
+    """What the two runs come to, in three sentences: bytes, quality, and what uploads give away."""
+    from fedrand.report.finding import findings
+    from fedrand.report.leakage import headline
+
+    ours, theirs = (found[method]["results"] for method in METHODS)
+    ratio, before = ours["bytes"]["ratio_upload"], ours["before"]["test"]["nll"]
+    losses = [results["server"]["test"]["nll"] for results in (ours, theirs)]
+    leaks = [headline(findings(found[method]["audit"], "P1"), "update") for method in METHODS]
+    told = [
+        f"In short: FedRand's clients sent {ratio:.0%} of the bytes that FedAvg's sent.",
+        f"The server's loss went from {before:.3f} to {losses[0]:.3f}, with FedAvg to {losses[1]:.3f} nats per token.",
+    ]
+    if all(leak and leak.auroc is not None for leak in leaks):
+        names = [f"AUROC {leak.text}" for leak in leaks if leak]
+        told.append(
+            f"By the attack fixed beforehand, uploads tell members from others with {names[0]}, FedAvg's with {names[1]}; 0.5 is a coin."
+        )
+    return " ".join(told)

@@ -64,7 +64,7 @@ def test_the_threshold_is_as_unsure_as_the_members():
 def test_too_few_false_positives_are_refused_with_what_is_needed():
     rng = np.random.default_rng(5)
     found = tpr([normal(rng, 780)], 0.01, rng)
-    assert found == Refused("780 of 1000 non-members")
+    assert found == Refused("780 non-members, it takes 1000")
     assert isinstance(tpr([normal(rng, 1000)], 0.01, rng, 10), Rate)
     assert isinstance(tpr([normal(rng, 999)], 0.01, rng, 10), Refused)
 

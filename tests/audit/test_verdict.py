@@ -50,7 +50,7 @@ WORDS = [
         True,
         "confounded",
         "+0.020 [-0.010, +0.050]",
-        "Confounded: members and others differ without any model",
+        "Confounded: on the clients of this row members and others differ without any model",
     ),
 ]
 

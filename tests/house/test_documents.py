@@ -5,12 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from fedrand.cli import _parser
-from fedrand.recipe import Recipe, load_recipe, shipped
+from fedrand.recipe import Recipe, differences, load_recipe, shipped
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -49,6 +50,19 @@ def test_a_documented_command_is_understood(line):
 @pytest.mark.parametrize("target", MAKE)
 def test_a_documented_make_target_exists(target):
     assert re.search(rf"^{re.escape(target)}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_recipes_page_has_every_key_with_its_default():
+    (block,) = blocks("recipe.md", "toml")
+    meant = Recipe.model_validate({"strategy": {"name": "fedrand"}}).model_dump(mode="json")
+    assert tomllib.loads(block) == {**meant, "adapter": {**meant["adapter"], "kind": "auto"}}
+    named = load_recipe("emoji"), Recipe.model_validate(tomllib.loads(block))
+    assert set(differences(*(one.model_dump(mode="json") for one in reversed(named)))) == {
+        'adapter.kind was "auto", is "lora"',  # a recipe has it resolved
+        "train.lr was 0.0003, is 0.0001",
+        "audit.shadows was 2, is 1",
+        "audit.uploads was 4, is 3",
+    }
 
 
 def test_the_recipe_in_the_readme_is_one(tmp_path):

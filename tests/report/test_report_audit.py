@@ -94,7 +94,7 @@ def test_without_a_leak_the_page_says_whether_equivalence_is_shown_and_what_woul
     audit = audits.realistic()
     audit["threats"] = [{**audits.threats()[0], "status": status, "equivalence": audits.together(**whole)}]
     text = read(page(world, tmp_path, audit)).under("verdict")
-    assert f"Verdict per threat model {status.capitalize()}; the highest AUROC is 0.654" in text
+    assert f"Verdict per threat model {status.capitalize()}; of the surest attacks the highest AUROC is 0.654" in text
     assert f"Like a coin {shown}" in text and "Not ruled out an AUROC up to 0.571" in text
     assert "Minimum detectable AUROC 0.541 by each of 11 attacks" in text
 

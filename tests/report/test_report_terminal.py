@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 
 from fedrand.cli import main
+from fedrand.demo import in_short
 from fedrand.evaluate import spread
 from fedrand.report.compare import compare
 from fedrand.report.terminal import audit_table, comparison_table, run_table, show
@@ -134,3 +135,17 @@ def test_a_mean_over_one_client_has_no_standard_deviation(world):
     world.results["clients"] |= spread([{"test": {"nll": 1.3}}])
     assert row(shown(run_table(world.results)), "test", "NLL")[2:5] == ["1.300", "±", "\N{EN DASH}"]
     assert spread([{"test": {"nll": 1.0}}, {"test": {"nll": 2.0}}])["std"]["test"]["nll"] == pytest.approx(0.5**0.5)
+
+
+def test_the_demo_ends_with_what_it_comes_to():
+    results = {"bytes": {"ratio_upload": 0.512}, "before": {"test": {"nll": 3.7844}}}
+    runs = {
+        name: {"results": {**results, "server": {"test": {"nll": loss}}}, "audit": audits.realistic()}
+        for name, loss in (("fedrand", 3.6681), ("fedavg", 3.6519))
+    }
+    runs["fedavg"]["audit"]["protocols"]["P1"]["rows"] = []
+    said = in_short(runs)
+    assert "sent 51% of the bytes" in said and "from 3.784 to 3.668, with FedAvg to 3.652 nats" in said
+    assert "AUROC" not in said  # without a figure on both sides nothing is said
+    runs["fedavg"]["audit"] = audits.realistic()
+    assert "with AUROC 0.812 [0.782, 0.842], FedAvg's with AUROC 0.812 [0.782, 0.842]" in in_short(runs)

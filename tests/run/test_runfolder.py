@@ -140,7 +140,7 @@ def test_a_run_from_before_a_key_was_known_has_its_default(finished):
     assert "ood =" not in toml.read_text()
     RunFolder.open(folder.path).check_recipe()
     toml.write_text(toml.read_text().replace("[evaluate]\n", '[evaluate]\nood = "nobody"\n'))
-    with pytest.raises(RunFolderError, match='evaluate.ood was "everyone", is "nobody"'):
+    with pytest.raises(RunFolderError, match=r'evaluate\.ood was "everyone", is "nobody"'):
         RunFolder.open(folder.path).check_recipe()
 
 

@@ -49,7 +49,7 @@ def _leak(whole: Line, worst: Line, other: Line) -> str:
 
 
 def _confounded(whole: Line, worst: Line, other: Line) -> str:
-    return f"Confounded: members and others differ without any model, so a score proves nothing. {over_blind(worst)}."
+    return f"Confounded: on the clients of this row members and others differ without any model. {over_blind(worst)}."
 
 
 def _no_leak(whole: Line, worst: Line, other: Line) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 MISSING = "\N{EN DASH}"
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 NATS = ("nll",)  # shown as they are
-SCALE_NOTE = "All scores but the loss (NLL) are shown x 100, as the paper prints them; results.json has them raw."
+SCALE_NOTE = (
+    "All scores of quality but the loss (NLL) are shown x 100, as the paper prints them; results.json has them raw."
+)
 
 
 def pick(tree: object, *path: str) -> object:

@@ -14,9 +14,10 @@ from fedrand.report.threat import Threat
 SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
-    "each with its own last adapter. AUROC: protocol P1, one attack per model fixed beforehand, 0.5 is a coin. Worst: "
-    "picked from all attacks of an adversary; corrected: its interval holds for all attacks together, else for this one "
-    "alone."
+    "each with its own last adapter and on a fixed sample of the images, so captions of clients and server do not compare. "
+    "AUROC: protocol P1, attacks fixed beforehand, 0.5 is a coin. Worst: of all attacks of an adversary the surest, whose "
+    "interval ends highest at its lower end; one that is less sure may have a higher AUROC. Corrected: the interval holds "
+    "for all attacks together, else for this one alone."
 )
 
 

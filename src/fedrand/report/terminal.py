@@ -64,7 +64,8 @@ def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
     seed = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
     given = "models given: DeLong's interval and p value of these very models; AUROC: over clients and items like these"
     kinds = (
-        "worst: picked from all attacks of that adversary (corrected: the interval holds for all attacks together); "
+        "worst: of all attacks of that adversary the surest, whose interval has the highest lower end; one less sure may have "
+        "a higher AUROC (corrected: the interval holds for all attacks together); "
         f"fixed: chosen beforehand; {rows} rows are in audit.json"
     )
     return "\n".join([*_readings(found), seed, given, kinds])

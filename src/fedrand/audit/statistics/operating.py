@@ -51,7 +51,7 @@ def tpr(
     count = sum(len(sample.others) for sample in used)
     if count * fpr < EXPECTED:
         needed = int(np.ceil(EXPECTED / fpr))
-        return Refused(f"{count} of {needed} non-members")
+        return Refused(f"{count} non-members, it takes {needed}")
     _, values, low, high = _curve(used, np.array([fpr]), rng, resamples, level)
     return Rate(float(values[0]), float(low[0]), float(high[0]))
 

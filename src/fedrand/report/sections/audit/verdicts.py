@@ -38,7 +38,7 @@ def _finding(found: Sequence[Threat]) -> str:
     able = [threat for threat in found if threat.worst and threat.id not in CALIBRATION]
     if not any(threat.leaks for threat in able):
         words = "No leak found" if all(one.status == "no leak found" for one in able) else "Not resolved"
-        return f"{words}; the highest AUROC is {top.worst.corrected}, for {top.name}"
+        return f"{words}; of the surest attacks the highest AUROC is {top.worst.corrected}, for {top.name}"
     return f"{top.id} ({top.adversary}) tells members best: AUROC {top.worst.corrected}"
 
 
@@ -99,7 +99,8 @@ def _together(threat: Threat) -> dict[str, str]:
 def _family(audit: Json) -> Markup:
     attacks, level = pick(audit, "family", "attacks"), pick(audit, "family", "level")
     correction = (
-        f"Each worst attack is picked from many. The interval for all attacks together holds for {attacks} attacks at "
+        f"Each worst attack is the surest of many: its interval has the highest lower end. "
+        f"The interval for all attacks together holds for {attacks} attacks at "
         f"once (max-T at {number(level, 2)}, critical value {number(pick(audit, 'family', 'critical'), 2)})."
         if attacks
         else "Each worst attack is picked from many; no correction for that was run."
