@@ -44,7 +44,9 @@ def figures(run: Path) -> dict[str, float]:
     """Everything this table knows of one run."""
     audit, results = (json.loads((run / name).read_text()) for name in ("audit.json", "results.json"))
     found = {name: auroc(audit, *where) for name, where in ROWS.items()}
-    harvested = [row for row in audit["protocols"]["P1"]["rows"] if row["slice"] == "harvested halves" and row["applies"]]
+    harvested = [
+        row for row in audit["protocols"]["P1"]["rows"] if row["slice"] == "harvested halves" and row["applies"]
+    ]
     for row in harvested:
         found["T1 harvested halves, over the blind classifier"] = (row["over_blind"] or {}).get("value")
     rungs = {rung["rung"]: rung["distance"] for rung in audit["ladder"]}
@@ -64,7 +66,10 @@ def main() -> None:
         kinds[kind][int(seed)] = figures(run)
     lines = dict.fromkeys(name for runs in kinds.values() for run in runs.values() for name in run)
     first, *others = kinds
-    heads = [*(f"{kind} ({len(runs)} seeds)" for kind, runs in kinds.items()), *(f"{kind} - {first}" for kind in others)]
+    heads = [
+        *(f"{kind} ({len(runs)} seeds)" for kind, runs in kinds.items()),
+        *(f"{kind} - {first}" for kind in others),
+    ]
     print("| |", " | ".join(heads), "|")
     print("|---|" + "---|" * len(heads))
     for line in lines:
