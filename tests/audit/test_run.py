@@ -199,7 +199,10 @@ def test_a_fit_that_diverges_leaves_the_server_with_what_it_had(world, tmp_path,
     made = replace(made, dataset=replace(made.dataset, auxiliary=made.splits["ood"]))
     monkeypatch.setattr(climb, "fitted", diverges)
     rungs = {line["rung"]: line for line in attacked(made, folder)["ladder"]}
-    assert rungs["R6"]["distance"] == rungs["R1"]["distance"] and rungs["R6"]["auroc"] == rungs["R1"]["auroc"]
+    assert rungs["R6"]["distance"] == pytest.approx(
+        rungs["R1"]["distance"]
+    )  # a norm's last digit goes by memory's layout
+    assert rungs["R6"]["auroc"] == rungs["R1"]["auroc"]
 
 
 def test_a_client_of_fedavg_is_its_last_upload(world, tmp_path):
