@@ -26,17 +26,11 @@ def main() -> None:
     for method, seeds in sorted(methods.items()):
         figures = {
             "server": [found["server"] for found in seeds.values()],
-            "server - before": None,
+            "server - before": [_gained(found["server"], found["before"]) for found in seeds.values()],
             "clients, mean": [found["clients"]["mean"] for found in seeds.values()],
         }
         for model, some in figures.items():
-            cells = []
-            for split, name, factor in FIGURES.values():
-                if some is None:
-                    gains = [f["server"][split][name] - f["before"][split][name] for f in seeds.values()]
-                    cells.append(cell([factor * gain for gain in gains]).text(3))
-                else:
-                    cells.append(cell([factor * figure[split][name] for figure in some]).text(3))
+            cells = [_cell(some, *where) for where in FIGURES.values()]
             traffic = [
                 np.mean([f["bytes"][ratio] for f in seeds.values()]) for ratio in ("ratio_upload", "ratio_total")
             ]
@@ -45,6 +39,16 @@ def main() -> None:
                 " | ".join(cells),
                 f"| {traffic[0]:.2f} | {traffic[1]:.2f} |",
             )
+
+
+def _gained(after: dict, before: dict) -> dict:
+    names = {split: [name for at, name, _ in FIGURES.values() if at == split] for split in after.keys() & before.keys()}
+    return {split: {name: after[split][name] - before[split][name] for name in some} for split, some in names.items()}
+
+
+def _cell(some: list[dict], split: str, name: str, factor: float) -> str:
+    """Empty where the split was not measured (`evaluate.ood`)."""
+    return cell([factor * one[split][name] for one in some]).text(3) if all(split in one for one in some) else ""
 
 
 if __name__ == "__main__":

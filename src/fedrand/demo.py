@@ -61,13 +61,12 @@ def in_short(found: Found) -> str:
     ratio, before = ours["bytes"]["ratio_upload"], ours["before"]["test"]["nll"]
     losses = [results["server"]["test"]["nll"] for results in (ours, theirs)]
     leaks = [headline(findings(found[method]["audit"], "P1"), "update") for method in METHODS]
+    figures = [f"AUROC {leak.text}" for leak in leaks if leak and leak.auroc is not None]
     told = [
         f"In short: FedRand's clients sent {ratio:.0%} of the bytes that FedAvg's sent.",
         f"The server's loss went from {before:.3f} to {losses[0]:.3f}, with FedAvg to {losses[1]:.3f} nats per token.",
     ]
-    if all(leak and leak.auroc is not None for leak in leaks):
-        names = [f"AUROC {leak.text}" for leak in leaks if leak]
-        told.append(
-            f"By the attack fixed beforehand, uploads tell members from others with {names[0]}, FedAvg's with {names[1]}; 0.5 is a coin."
-        )
+    if len(figures) == len(METHODS):
+        both = " and FedAvg's with ".join(figures)
+        told.append(f"By the attack fixed beforehand, uploads tell members from others with {both}; 0.5 is a coin.")
     return " ".join(told)

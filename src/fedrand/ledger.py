@@ -96,7 +96,8 @@ def totals(messages: Sequence[Row], full: int, tensors: int) -> dict[str, float 
     """Bytes of the run against FedAvg's over the same rounds and clients, where every message holds the whole adapter.
 
     full: bytes of one whole-adapter message; tensors: how many it holds. `keys_sent_fraction`: tensors sent up, of
-    all that FedAvg would send up. `repeated`: bytes, of the total, of what was sent again after a run was stopped.
+    all that FedAvg would send up. `repeated`: bytes, of the total, of what a client got or sent again in one round,
+    because the run was stopped in it or the round was repeated.
     """
     ups = [row for row in messages if row.direction == "upload"]
     upload, total = sum(row.bytes for row in ups), sum(row.bytes for row in messages)

@@ -148,4 +148,4 @@ def test_the_demo_ends_with_what_it_comes_to():
     assert "sent 51% of the bytes" in said and "from 3.784 to 3.668, with FedAvg to 3.652 nats" in said
     assert "AUROC" not in said  # without a figure on both sides nothing is said
     runs["fedavg"]["audit"] = audits.realistic()
-    assert "with AUROC 0.812 [0.782, 0.842], FedAvg's with AUROC 0.812 [0.782, 0.842]" in in_short(runs)
+    assert "with AUROC 0.812 [0.782, 0.842] and FedAvg's with AUROC 0.812 [0.782, 0.842]" in in_short(runs)

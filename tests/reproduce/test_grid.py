@@ -81,7 +81,10 @@ def test_bytes_that_were_sent_again_are_told_where_bytes_are_shown():
         for row in experiment.rows
     }
     text = as_markdown(Grid("fig3", experiment, runs, (0,)), "x")
-    assert "Bytes that were sent again after a run was stopped, counted too: FedPara, seed 0: 4,096." in text
+    assert (
+        "Bytes that were sent again, as a run was stopped or a round repeated, counted too: FedPara, seed 0: 4,096."
+        in text
+    )
 
 
 def test_without_matplotlib_nothing_is_run(monkeypatch, tmp_path):

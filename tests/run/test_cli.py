@@ -14,6 +14,7 @@ from PIL import Image
 
 from fedrand import cli, commands
 from fedrand.cli import main
+from fedrand.errors import suggested
 from fedrand.federation import TooFewClients
 
 WORDS = ("word " * 600).strip()
@@ -164,6 +165,12 @@ def test_what_is_suggested_begins_as_the_command_did(capsys, tmp_path, monkeypat
     assert told(capsys, "resume", path)[1].endswith(f"go on with: .venv/bin/python -m fedrand resume {path}")
     monkeypatch.setattr("sys.orig_argv", ["/usr/bin/python3", "/usr/bin/fedrand", "resume", str(path)])
     assert told(capsys, "resume", path)[1].endswith(f"go on with: fedrand resume {path}")
+
+
+@pytest.mark.parametrize(("path", "said"), [("my run", "'my run'"), ("-x", "./-x"), ("-x y", "'./-x y'"), ("a", "a")])
+def test_a_suggested_command_is_one_a_shell_can_read(path, said):
+    assert suggested("audit", path) == f"fedrand audit {said}"
+    assert shlex.split(suggested("audit", path))[-1].removeprefix("./") == path
 
 
 AGAIN = {

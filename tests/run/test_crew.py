@@ -2,16 +2,18 @@
 
 import contextlib
 import os
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from fedrand.audit.run import audit
-from fedrand.crew import Job, _whole, carry_out
+from fedrand.crew import Job, _news, _whole, carry_out
 from fedrand.errors import InputError, RunError
 from fedrand.federation import TooFewClients
 from fedrand.progress import Event, Progress
@@ -122,3 +124,10 @@ def test_runs_whose_parent_was_killed_end_too_and_can_be_gone_on_with(tmp_path):
             return
         time.sleep(0.2)
     pytest.fail("the run is locked still")
+
+
+@pytest.mark.parametrize(("exitcode", "said"), [(1, "broke; how, is said above"), (-9, "perhaps for want of memory")])
+def test_a_process_that_broke_is_not_told_as_one_that_was_killed(exitcode, said):
+    gone = SimpleNamespace(is_alive=lambda: False, exitcode=exitcode)
+    with pytest.raises(RunError, match=said):
+        list(_news({"one": gone}, queue.Queue(), Progress()))

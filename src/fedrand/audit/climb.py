@@ -29,7 +29,7 @@ def climbed(models: Models) -> list[dict]:
 
 
 def _estimate(bench: Bench, rung: str, client: str) -> Params:
-    """One rung at a time, so that no client's adapter is held more than twice; R6 needs data that no client has."""
+    """One client's estimate, made when its rung is measured: all rungs of all clients at once would be many adapters."""
     view = bench.views[client]
     if rung != "R6":
         return rungs(view)[rung]

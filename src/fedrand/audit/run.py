@@ -39,8 +39,8 @@ Report = dict[str, Any]
 
 def audit(run: Path, progress: Progress = SILENT, world: World | None = None, overrides: Sequence[str] = ()) -> Report:
     """Attack a finished run; returns what audit.json holds. InputError when the run is not finished, or its data or
-    model are no longer what they were. world: the run's, where it is in memory still. overrides: of the recipe's [audit],
-    such as "audit.uploads=0"."""
+    model are no longer what they were. world: the run's, where it is in memory still. overrides: of the recipe's [audit]
+    and [memory], such as "audit.uploads=0"."""
     folder = RunFolder.open(run)
     if not folder.finished:
         raise InputError(f"{run} is not finished; go on with: {suggested('resume', run)}")

@@ -9,15 +9,14 @@ from typing import Any
 from fedrand.report.amounts import SCALE_NOTE, interval, number, pick, plain, real, score, score_spread
 from fedrand.report.finding import Finding
 from fedrand.report.load import Json
-from fedrand.report.threat import Threat
+from fedrand.report.threat import SUREST, Threat
 
 SUBJECTS = ("server", "client", "update")
 NOTE = (
     "Server: the final server model. Clients: unweighted mean and standard deviation over the clients that took part, "
     "each with its own last adapter and on a fixed sample of the images, so captions of clients and server do not compare. "
-    "AUROC: protocol P1, attacks fixed beforehand, 0.5 is a coin. Worst: of all attacks of an adversary the surest, whose "
-    "interval ends highest at its lower end; one that is less sure may have a higher AUROC. Corrected: the interval holds "
-    "for all attacks together, else for this one alone."
+    "AUROC: protocol P1, attacks fixed beforehand, 0.5 is a coin. "
+    f"Worst: {SUREST}. Corrected: the interval holds for all attacks together, else for this one alone."
 )
 
 

@@ -17,7 +17,7 @@ from fedrand.report.glossary import used
 from fedrand.report.leakage import headline
 from fedrand.report.load import Json
 from fedrand.report.quality import HEADINGS, SPLITS, caption_rows, choice_rows, described
-from fedrand.report.threat import Threat, threats
+from fedrand.report.threat import SUREST, Threat, threats
 
 WIDE = 10_000  # columns of a text that no terminal wraps
 
@@ -64,8 +64,7 @@ def _audit_caption(audit: Json, found: Sequence[Threat], rows: int) -> str:
     seed = f"Members against held-out items of the same client, seed {plain(audit.get('seed'))}; 0.5 is a coin"
     given = "models given: DeLong's interval and p value of these very models; AUROC: over clients and items like these"
     kinds = (
-        "worst: of all attacks of that adversary the surest, whose interval has the highest lower end; one less sure may have "
-        "a higher AUROC (corrected: the interval holds for all attacks together); "
+        f"worst: {SUREST} (corrected: the interval holds for all attacks together); "
         f"fixed: chosen beforehand; {rows} rows are in audit.json"
     )
     return "\n".join([*_readings(found), seed, given, kinds])

@@ -7,6 +7,11 @@ from fedrand.report.amounts import interval, number, pick, plain, real
 from fedrand.report.finding import Finding, Rate, findings, pair, rate
 
 CALIBRATION = ("Tinf",)  # an oracle, which no adversary is
+SUREST = (
+    "of all attacks of an adversary the surest: one that shows a leak before one that does not, then the one whose interval "
+    "has the highest lower end; one that is less sure may have a higher AUROC"
+)
+"""What makes an attack the worst (`audit.verdict`)."""
 
 
 @dataclass(frozen=True)

@@ -70,8 +70,8 @@ _LYING = ", ".join(dict.fromkeys(name for some in PLACES.values() for name in so
 def _read_data(jobs: Mapping[tuple[str, str, int], Job], progress: Progress) -> None:
     """Each of the data sets whole, where a run of it is still to begin: DataError names a broken file now, not after the
     runs on another one."""
-    begun = {data: job for (data, _, _), job in jobs.items() if not job.folder.exists()}
-    for job in begun.values():
+    waiting = {data: job for (data, _, _), job in jobs.items() if not job.folder.exists()}
+    for job in waiting.values():
         load_dataset(job.recipe.data, job.recipe.seed, progress)
 
 

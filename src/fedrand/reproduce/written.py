@@ -43,14 +43,18 @@ def as_markdown(grid: Grid, command: str) -> str:
 
 
 def _repeated(grid: Grid) -> list[str]:
-    """Where bytes are shown: the runs that were stopped and sent some of them again."""
+    """Where bytes are shown: the runs that sent some of them again."""
     if not any(column.path[:1] == ("bytes",) for column in grid.experiment.columns):
         return []
     again = {
         f"{row}, seed {seed}": found["results"]["bytes"].get("repeated") for (_, row, seed), found in grid.runs.items()
     }
     some = [f"{name}: {count:,}" for name, count in again.items() if count]
-    return [f"Bytes that were sent again after a run was stopped, counted too: {'; '.join(some)}."] if some else []
+    return (
+        [f"Bytes that were sent again, as a run was stopped or a round repeated, counted too: {'; '.join(some)}."]
+        if some
+        else []
+    )
 
 
 def _table(grid: Grid, lines: Iterable[Line], show) -> str:

@@ -6,10 +6,10 @@ from fedrand.report.charts import auroc_axis, auroc_ticks, interval
 from fedrand.report.differences import Read
 from fedrand.report.markup import Markup, element, section, table
 from fedrand.report.svg import Scale
-from fedrand.report.threat import Threat
+from fedrand.report.threat import SUREST, Threat
 
 NOTE = (
-    "The attack that went best for each adversary, picked from many; corrected: its interval holds for all of them "
+    f"Worst: {SUREST}; corrected: its interval holds for all of them "
     "together. Another run's worst attack may be another one; the paired figures of the table compare the same attack."
 )
 

@@ -8,7 +8,7 @@ from fedrand.report.leakage import SHORT
 from fedrand.report.load import Json
 from fedrand.report.markup import Markup, element, part
 from fedrand.report.svg import Scale
-from fedrand.report.threat import CALIBRATION, Threat, Worst, strongest, threats
+from fedrand.report.threat import CALIBRATION, SUREST, Threat, Worst, strongest, threats
 
 KIND = "Verdict per threat model"
 MARKS = {
@@ -99,7 +99,7 @@ def _together(threat: Threat) -> dict[str, str]:
 def _family(audit: Json) -> Markup:
     attacks, level = pick(audit, "family", "attacks"), pick(audit, "family", "level")
     correction = (
-        f"Each worst attack is the surest of many: its interval has the highest lower end. "
+        f"Worst: {SUREST}. "
         f"The interval for all attacks together holds for {attacks} attacks at "
         f"once (max-T at {number(level, 2)}, critical value {number(pick(audit, 'family', 'critical'), 2)})."
         if attacks
