@@ -1,4 +1,4 @@
-"""The tiny VLM as plain transformers objects: the tower, a small Llama and the processor of 96 x 96 pixels."""
+"""The tiny VLM as plain transformers objects: the tower, a small Llama and the processor of 160 x 160 pixels."""
 
 from tokenizer import MAX_LENGTH, SPECIAL
 from tower import IMAGE_SIZE
@@ -13,7 +13,7 @@ from transformers import (
 
 from fedrand.models.assembly import joined, new_processor
 
-PATCH = 32  # pixels per side of one image token: 96 px give 3 x 3 tokens
+PATCH = 53  # pixels per side of one image token, rounded down: 160 px give 3 x 3 tokens
 IMAGE_TOKENS = (IMAGE_SIZE // PATCH) ** 2
 
 
@@ -41,7 +41,7 @@ def new_model(tower: EfficientNetModel, vocabulary: int, seed: int) -> FastVlmFo
 
 
 def tiny_processor(tokenizer: PreTrainedTokenizerFast) -> LlavaProcessor:
-    """96 x 96 pixels, (x - 127) / 128 as Lite0 was trained, nine <image> tokens in the place of one."""
+    """160 x 160 pixels, (x - 127) / 128 as Lite0 was trained, nine <image> tokens in the place of one."""
     size = {"height": IMAGE_SIZE, "width": IMAGE_SIZE}
     images = CLIPImageProcessorPil(
         size=size,

@@ -17,16 +17,19 @@ from fedrand.models.encoding import Encoded, Encoder
 
 @dataclass(frozen=True)
 class Settings:
-    """AdamW with a short warm-up and a cosine to 1% of `rate`; `average`: decay of the weights' running mean, which is
+    """AdamW with a short warm-up and a cosine to 1% of `rate`, of `rate` times `first` for the projector's first layer, which
+    starts where `ridge` puts it (first_layer.py) and has no decay; `average`: decay of the weights' running mean, which is
     what is kept (0: the last weights). token_drop hides answer tokens from the input, feature_drop image features,
     hidden_drop what attention and MLP add to the residual stream."""
 
     steps: int = 900
     batch: int = 32
     rate: float = 3e-3
+    first: float = 0.1
+    ridge: float = 3300.0
     weight_decay: float = 0.2
     token_drop: float = 0.1
-    feature_drop: float = 0.5
+    feature_drop: float = 0.2
     hidden_drop: float = 0.2
     smoothing: float = 0.1
     average: float = 0.99
@@ -54,22 +57,28 @@ class Learner:
         self.rng, self.noise = random.Random(seed), torch.Generator().manual_seed(seed)
         self.llama, self.projector = model.model.language_model, model.model.multi_modal_projector
 
+    def pooled(self) -> Tensor:
+        """Normalised features, the mean over an image's tokens: [images, views, 1280]."""
+        return (self.features.float().mean(2) - self.mean) / self.std
+
     def run(self, teacher: Teacher, examples: Sequence[Example]) -> Iterator[float]:
         """Train; yields the loss of each step, nats per answer token. The weights are final when it is exhausted."""
         weights = [p for module in (self.llama, self.projector) for p in module.parameters()]
-        optimizer = torch.optim.AdamW(decayed(weights, self.settings.weight_decay), betas=(0.9, 0.98))
+        optimizer = torch.optim.AdamW(self._groups(), betas=(0.9, 0.98))
+        rates = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: schedule(step / self.settings.steps, self.settings.warmup)
+        )
         mean = [p.detach().clone() for p in weights]
         hooks = [m.register_forward_hook(self._dropped) for m in self._residual_writers()]
         order: list[int] = []
         for step in range(self.settings.steps):
-            for group in optimizer.param_groups:
-                group["lr"] = self.settings.rate * schedule(step / self.settings.steps, self.settings.warmup)
             chosen = [self._next(order, len(examples)) for _ in range(self.settings.batch)]
             loss = self._loss([teacher.lesson(examples[i]) for i in chosen], chosen)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(weights, self.settings.clip)
             optimizer.step()
+            rates.step()
             keep = min(self.settings.average, (1 + step) / (10 + step))
             torch._foreach_lerp_(mean, [p.detach() for p in weights], 1 - keep)
             yield loss.item()
@@ -77,6 +86,17 @@ class Learner:
             hook.remove()
         with torch.no_grad():
             torch._foreach_copy_(weights, mean)
+
+    def _groups(self) -> list[dict]:
+        """Parameter groups: matrices decay, biases and norms do not, nor does the projector's first layer, which is slow."""
+        rate, first = self.settings.rate, list(self.projector.linear_1.parameters())
+        rest = [*self.llama.parameters(), *self.projector.linear_2.parameters()]
+        matrices, vectors = ([p for p in rest if (p.ndim > 1) == is_matrix] for is_matrix in (True, False))
+        return [
+            {"params": matrices, "lr": rate, "weight_decay": self.settings.weight_decay},
+            {"params": vectors, "lr": rate, "weight_decay": 0.0},
+            {"params": first, "lr": rate * self.settings.first, "weight_decay": 0.0},
+        ]
 
     def _next(self, order: list[int], count: int) -> int:
         if not order:
@@ -130,12 +150,6 @@ def schedule(progress: float, warmup: float) -> float:
     if progress < warmup:
         return max(0.01, progress / warmup)
     return max(0.01, 0.5 * (1 + math.cos(math.pi * (progress - warmup) / (1 - warmup))))
-
-
-def decayed(weights: Sequence[nn.Parameter], weight_decay: float) -> list[dict]:
-    """Parameter groups: matrices decay, biases and norms do not."""
-    matrices, vectors = ([p for p in weights if (p.ndim > 1) == is_matrix] for is_matrix in (True, False))
-    return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
 def padded(encoded: Sequence[Encoded]) -> tuple[Tensor, Tensor]:

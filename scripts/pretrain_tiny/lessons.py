@@ -1,7 +1,8 @@
 """What the tiny model is taught: captions of base drawings, choices between kinds and names, some without the image."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fedrand.data import EmojiPack, Example
@@ -14,11 +15,14 @@ KIND_QUESTION, NAME_QUESTION = "What kind of thing is this?", "What is this?"
 
 @dataclass(frozen=True)
 class Mixture:
-    """Shares of the lessons. choices: kind and name questions together; blind: lessons without their image, which
-    calibrate the likelihood that a choice has on its own; shuffled: captions with their keywords in random order;
-    second: of those, the ones with emojilib's keywords instead of CLDR's."""
+    """Shares of the lessons. kinds, names: questions, the rest are captions; balance: by which power of how common a kind
+    is its drawings are asked for it less (0: all alike, 1: every kind as often); blind: lessons without their image, which
+    calibrate the likelihood that a choice has on its own; shuffled: captions with their keywords in random order; second:
+    of those, the ones with emojilib's keywords instead of CLDR's."""
 
-    choices: float = 0.5
+    kinds: float = 0.4
+    names: float = 0.2
+    balance: float = 0.5
     blind: float = 0.1
     shuffled: float = 0.25
     second: float = 0.4
@@ -37,13 +41,15 @@ class Teacher:
         self._items, self._mixture, self._rng = pack.items, mixture, rng
         self._kinds = sorted({self._items[e.id].kind for e in examples})
         self._names = sorted({(self._items[e.id].name, e.label) for e in examples})
+        self._asks = kind_shares(Counter(self._items[e.id].kind for e in examples), mixture)
 
     def lesson(self, example: Example) -> Lesson:
         """A caption, or a question with four choices, about one drawing."""
-        draw, share = self._rng.random(), self._mixture.choices
-        taught = (
-            self._kind(example) if draw < share / 2 else self._name(example) if draw < share else self._caption(example)
-        )
+        names = self._mixture.names / (1 - self._mixture.kinds)
+        if self._rng.random() < self._asks[self._items[example.id].kind]:
+            taught = self._kind(example)
+        else:
+            taught = self._name(example) if self._rng.random() < names else self._caption(example)
         return Lesson(taught, with_image=self._rng.random() >= self._mixture.blind)
 
     def _caption(self, example: Example) -> Example:
@@ -67,6 +73,13 @@ class Teacher:
         choices = [right, *self._rng.sample(wrong, CHOICES - 1)]
         self._rng.shuffle(choices)
         return replace(example, prompt="scienceqa", question=question, choices=tuple(choices), answer=right)
+
+
+def kind_shares(drawings: Mapping[str, int], mixture: Mixture) -> dict[str, float]:
+    """kind -> the share of its drawings' lessons that ask for it; `mixture.kinds` of all lessons where none is cut at 1."""
+    weights = {kind: count**-mixture.balance for kind, count in drawings.items()}
+    mean = sum(weights[kind] * count for kind, count in drawings.items()) / sum(drawings.values())
+    return {kind: min(1.0, mixture.kinds * weight / mean) for kind, weight in weights.items()}
 
 
 def tokenizer_texts(pack: EmojiPack, examples: Iterable[Example], repeats: int = 500) -> Iterator[str]:

@@ -17,7 +17,7 @@ from fedrand.errors import InputError
 from fedrand.federation import select_clients
 from fedrand.lora import Adapter
 from fedrand.models import Encoded, VisionLanguageModel
-from fedrand.models.fast import BATCH
+from fedrand.models.fast import at_once
 from fedrand.models.features import Room, place, room, told
 from fedrand.models.outline import outline
 from fedrand.models.runtime import torch
@@ -171,9 +171,9 @@ def image_cost(vlm: VisionLanguageModel, image: ImageSource) -> Counted:
     """One image's features; the peak is that of a whole batch of them."""
     shape = vlm.processor.image_processor(images=[image.load()], return_tensors="pt")["pixel_values"].shape
     with _mode(vlm), Count(vlm.model.state_dict().values()) as count:
-        held = count.now
-        vlm.path.project(torch.zeros(BATCH, *shape[1:], dtype=vlm.dtype))
-    return Counted(count.flops // BATCH, held, count.peak)
+        held, batch = count.now, at_once(vlm.device)
+        vlm.path.project(torch.zeros(batch, *shape[1:], dtype=vlm.dtype))
+    return Counted(count.flops // batch, held, count.peak)
 
 
 def measured_rate(dtype: torch.dtype = torch.float32, repeats: int = 3) -> float:

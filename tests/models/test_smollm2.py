@@ -259,8 +259,8 @@ def test_it_is_put_together_once_and_then_loads_as_a_folder(kept, monkeypatch, b
     first = load_model("smollm2", progress=Progress(lambda event: heard.append(event.text)))
     assert "put together, once" in heard[0] and str(kept) in heard[0]
     second = load_model("smollm2")
-    assert made == [kept / "smollm2-1"] and first.fingerprint() == second.fingerprint()
-    assert [path.name for path in kept.iterdir()] == ["smollm2-1"]
+    assert made == [kept / "smollm2-2"] and first.fingerprint() == second.fingerprint()
+    assert [path.name for path in kept.iterdir()] == ["smollm2-2"]
     assert second.name == "smollm2" and second.dtype == torch.float32
     example = replace(base[0], answer="ca")
     assert len(token_scores(second, ImageFeatures(second), [second.encode(example)])) == 1
@@ -271,7 +271,7 @@ def test_a_failed_save_leaves_no_folder_under_the_model_s_name(kept, small, monk
         type(small.processor), "save_pretrained", lambda *_: (_ for _ in ()).throw(OSError("disk full"))
     )
     with pytest.raises(OSError, match="disk full"):
-        save(small.model, small.processor, kept / "smollm2-1")
+        save(small.model, small.processor, kept / "smollm2-2")
     assert list(kept.iterdir()) == []
 
 

