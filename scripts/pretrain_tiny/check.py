@@ -2,7 +2,8 @@
 
     python scripts/pretrain_tiny/check.py [FOLDER] [--split test]
 
-A wrong image is that of another group, fixed (measure.strangers). Nothing was ever chosen by these figures.
+A wrong image is that of another group, fixed (measure.strangers). Nothing was ever chosen by those of the
+test split but the wording of the captions, once (the card says how); by validation the shipped model was chosen.
 """
 
 import argparse

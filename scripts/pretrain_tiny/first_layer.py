@@ -13,14 +13,16 @@ from torch import Tensor, nn
 
 from fedrand.data.emoji import EmojiItem
 
-HEAD = 0.5  # of a kind's target, for drawings of other kinds with its head word
+HEAD = 0.5  # a kind's target for drawings of other kinds with its head word; 1 more for its own
 SHARED = 4  # concepts that a word must be told of
 BALANCE = 0.5
 
 
 @torch.no_grad()
 def aim(first: nn.Linear, seen: Tensor, items: Sequence[EmojiItem], ridge: float) -> None:
-    """Set the layer; seen: normalised features [drawings, views, channels]; each output gets a variance of one."""
+    """Set the layer to centred scores. seen: normalised features, means over the image tokens, [drawings, views, channels];
+    over the first views each score has a variance of one. ValueError when the layer has fewer outputs than there are kinds
+    and head words."""
     wanted = targets(items, first.out_features)
     commonness = Counter(item.kind for item in items)
     weights = torch.tensor([commonness[item.kind] ** -BALANCE for item in items], dtype=torch.float64)
@@ -40,6 +42,8 @@ def targets(items: Sequence[EmojiItem], count: int) -> Tensor:
     shared = sorted(word for word, concepts in known.items() if concepts >= SHARED)
     told = torch.tensor([[float(word in words(item)) for word in shared] for item in items]).double()
     told -= told.mean(0)
+    if count < len(kinds) + len(heads):
+        raise ValueError(f"{count} outputs are too few for {len(kinds)} kinds and {len(heads)} head words")
     main = torch.linalg.svd(told, full_matrices=False).Vh[: count - len(kinds) - len(heads)]
     return torch.cat([is_kind + HEAD * is_head @ of_kind.T, is_head, told @ main.T], 1)
 
@@ -55,7 +59,8 @@ def words(item: EmojiItem) -> set[str]:
 
 
 def solved(seen: Tensor, wanted: Tensor, weights: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Slopes [channels, targets] and intercepts of a weighted ridge regression; a drawing's views share its weight."""
+    """Slopes [channels, targets] of a weighted ridge regression, a drawing's views sharing its weight, and what to add so that
+    the mean drawing scores zero."""
     centre = (weights[:, None, None] * seen).mean((0, 1))
     apart = seen - centre
     weighed = apart * weights[:, None, None] / seen.shape[1]

@@ -146,7 +146,7 @@ class Learner:
 
 
 def schedule(progress: float, warmup: float) -> float:
-    """Linear up to 1 over `warmup`, then a cosine down to .01; progress in [0, 1)."""
+    """Linear up to 1 over `warmup`, then a cosine down to .01; progress in [0, 1]."""
     if progress < warmup:
         return max(0.01, progress / warmup)
     return max(0.01, 0.5 * (1 + math.cos(math.pi * (progress - warmup) / (1 - warmup))))

@@ -16,7 +16,8 @@ KIND_QUESTION, NAME_QUESTION = "What kind of thing is this?", "What is this?"
 @dataclass(frozen=True)
 class Mixture:
     """Shares of the lessons. kinds, names: questions, the rest are captions; balance: by which power of how common a kind
-    is its drawings are asked for it less (0: all alike, 1: every kind as often); blind: lessons without their image, which
+    is its drawings are asked for it less (0: all alike, 1: every kind as often); the rarest kinds are asked in all of
+    their lessons, and then captions and names come short; blind: lessons without their image, which
     calibrate the likelihood that a choice has on its own; shuffled: captions with their keywords in random order; second:
     of those, the ones with emojilib's keywords instead of CLDR's."""
 
@@ -26,6 +27,10 @@ class Mixture:
     blind: float = 0.1
     shuffled: float = 0.25
     second: float = 0.4
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.kinds < 1 or not 0 <= self.names <= 1 - self.kinds:
+            raise ValueError(f"shares of lessons: kinds {self.kinds} below 1, names {self.names} in what they leave")
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,9 @@ def _whole(job: Job, progress: Progress, resident: "Resident") -> dict[str, Any]
     if folder.is_run:
         _refuse_another(folder, job)  # another command may have begun it since
     done, found = folder.is_run and folder.finished, _audit_of(job, progress) if job.audited else None
+    if done:
+        vlm, _ = resident.model(job.recipe, progress)
+        folder.check_model(vlm.fingerprint())  # a shipped model may be another one since
     world = None if done and (found or not job.audited) else build(job.recipe, progress, resident=resident)
     work = resume(job.folder, progress, world) if folder.is_run else run(job.recipe, job.folder, progress, world)
     if job.audited and not found:

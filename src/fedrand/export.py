@@ -28,10 +28,12 @@ def export_adapter(run: Path, out: Path) -> None:
 
 
 def merge(run: Path, out: Path) -> None:
-    """The base model with the run's adapter in its weights: a folder that plain transformers loads."""
+    """The base model with the run's adapter in its weights: a folder that plain transformers loads. RunFolderError when
+    the model of that name is another one by now."""
     folder = _trained(run, out)
     model = folder.recipe.model
     vlm = load_model(model.name, revision=model.revision, dtype=model.dtype)
+    folder.check_model(vlm.fingerprint())
     adapter = folder.recipe.adapter
     save_merged(out, vlm, folder.server().params, adapter.scale, adapter.kind)
 

@@ -128,6 +128,11 @@ class RunFolder:
         if self.read_json("data/split.json") != json.loads(json.dumps(split)):
             self._refuse("the split of the data among clients changed since the run began")
 
+    def check_model(self, fingerprint: str) -> None:
+        """RunFolderError when these are not the weights that the run began with, whatever the model is called."""
+        if fingerprint != self.read_json("environment.json")["model"]["fingerprint"]:
+            self._refuse("the weights of the base model are not those the run began with")
+
     def _refuse(self, what: str) -> None:
         raise RunFolderError(f"{self.path}: {what}; put it back, or start a new run with another --out")
 

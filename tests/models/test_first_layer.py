@@ -97,3 +97,16 @@ def test_a_kind_with_few_drawings_weighs_more_by_the_root_of_how_few(pretraining
     items = [item(i, kind) for i, kind in enumerate(["animal, bird"] * 4 + ["food, soup"])]
     first_layer.aim(torch.nn.Linear(3, 4), doubles(5, 1, 3), items, ridge=1.0)
     assert weighed[4] / weighed[0] == pytest.approx(2) and sum(weighed) == pytest.approx(5)
+
+
+def test_a_layer_too_small_for_the_kinds_is_refused(pretraining):
+    first_layer, _ = pretraining
+    with pytest.raises(ValueError, match="3 outputs are too few for 2 kinds and 2 head words"):
+        first_layer.targets([item(0, "animal, bird"), item(1, "food, soup")], 3)
+
+
+@pytest.mark.parametrize("shares", [{"kinds": 1.0, "names": 0.0}, {"kinds": 0.8, "names": 0.5}, {"kinds": -0.1}])
+def test_shares_of_lessons_that_do_not_add_up_are_refused(pretraining, shares):
+    _, lessons = pretraining
+    with pytest.raises(ValueError, match="shares of lessons"):
+        lessons.Mixture(**shares)

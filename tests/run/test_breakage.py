@@ -126,6 +126,16 @@ def test_a_run_is_not_told_of_by_another_recipe_than_it_was_made_by(copied, tmp_
     assert "recipe.toml changed since the run began: adapter.scale was 1.0, is 2.0; put it" in capsys.readouterr().err
 
 
+def test_an_adapter_is_not_merged_into_another_model_of_that_name(copied, tmp_path, capsys):
+    environment = copied.path / "environment.json"
+    found = json.loads(environment.read_text())
+    found["model"]["fingerprint"] = "that of an earlier model"
+    environment.write_text(json.dumps(found))
+    assert main(["export", str(copied.path), "--merge", str(tmp_path / "out")]) == 2
+    assert "the weights of the base model are not those the run began with; put it back" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_how_an_audit_is_made_may_change_after_the_run(copied):
     toml = copied.path / "recipe.toml"
     toml.write_text(toml.read_text().replace("bootstrap = 20", "bootstrap = 21"))

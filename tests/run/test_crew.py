@@ -65,6 +65,18 @@ def test_a_run_that_another_command_began_meanwhile_with_another_recipe_is_not_u
         _whole(meant, Progress(), Resident())
 
 
+def test_a_finished_run_of_another_model_by_that_name_is_not_used(tmp_path):
+    meant, resident = job(tmp_path, "fedavg"), Resident()
+    made = _whole(meant, Progress(), resident)["results"]
+    assert _whole(meant, Progress(), resident)["results"] == made
+    folder = RunFolder(meant.folder)
+    environment = folder.read_json("environment.json")
+    environment["model"]["fingerprint"] = "that of an earlier model"
+    folder.write_json("environment.json", environment)
+    with pytest.raises(RunFolderError, match="weights of the base model are not those the run began with"):
+        _whole(meant, Progress(), resident)
+
+
 def test_an_audit_with_other_settings_is_made_again_and_said(tmp_path):
     meant, resident, said = job(tmp_path, "fedavg", audited=True), Resident(), list[Event]()
     made = _whole(meant, Progress(), resident)["audit"]
