@@ -4,6 +4,7 @@ import os
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -35,6 +36,13 @@ def test_transparent_parts_become_white(tmp_path: Path):
 def test_a_grey_picture_becomes_rgb(tmp_path: Path):
     Image.new("L", (2, 2), 7).save(tmp_path / "grey.png")
     assert ImageSource(tmp_path / "grey.png").load().getpixel((0, 0)) == (7, 7, 7)
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_sixteen_bits_of_grey_become_eight(tmp_path: Path, suffix):
+    path = tmp_path / f"x-ray.{suffix}"
+    Image.fromarray(np.array([[0, 257, 257 * 128, 65535]], dtype=np.uint16)).save(path)
+    assert np.asarray(ImageSource(path).load()).tolist() == [[[grey] * 3 for grey in (0, 1, 128, 255)]]
 
 
 def test_a_photo_taken_sideways_is_turned_upright(tmp_path: Path):

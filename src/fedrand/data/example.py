@@ -63,6 +63,8 @@ def _archive(path: Path, process: int) -> zipfile.ZipFile:
 
 
 def _on_white(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):  # an x-ray; Pillow would cut what is above 255
+        image = image.convert("I").point(lambda value: value * (1 / 257)).convert("L")
     if not image.has_transparency_data:
         return image.convert("RGB")
     rgba = image.convert("RGBA")
