@@ -15,7 +15,7 @@ from fedrand.data.emoji import EmojiItem
 
 HEAD = 0.5  # a kind's target for drawings of other kinds with its head word; 1 more for its own
 SHARED = 4  # concepts that a word must be told of
-BALANCE = 0.5
+BALANCE = 0.5  # the power of how common its kind is by which a drawing weighs less
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from fedrand.models.runtime import torch
 from fedrand.tensorfile import whole_folder
 
 Tensor = torch.Tensor
-BATCH = 4  # more at a time do not stay in a processor's cache
+BATCH = 4  # images at a time; the maps of more do not stay in a processor's cache
 
 
 def joined(
